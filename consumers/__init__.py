@@ -1,0 +1,1 @@
+"""Where receipts go: landing in DuckDB, OpenTelemetry metrics."""

@@ -1,0 +1,1 @@
+"""Numbered SQL files that create and change the warehouse, applied in order, each once."""

@@ -1,0 +1,1 @@
+"""How a receipt comes to be: watch the wire, redact, seal, spool, ship."""

@@ -1,0 +1,1 @@
+"""The pure core: messages and times in, receipts out. No clock, no file, no process."""

@@ -1,0 +1,1 @@
+"""Canned questions: one ``.sql`` file each, a catalogue that reads them, rendering."""

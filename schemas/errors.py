@@ -1,0 +1,62 @@
+"""The one error type a user can meet: a named reason and what to do about it.
+
+Every error that leaves this project is a :class:`ReceiptsError`. Its ``reason``
+is stable and machine-readable (``snake_case``); its message says what happened
+and what to do, and never holds a value from the traffic. The command line
+prints ``reason: message`` on one line and exits with ``exit_code``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ReceiptsError(Exception):
+    """An expected failure with a name.
+
+    ``reason``     stable name, ``snake_case``
+    ``exit_code``  what a command exits with: 3 unless a subclass says otherwise
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.args[0]}"
+
+
+class CodecError(ReceiptsError):
+    """A message that is not exactly one receipt of a known schema, or a receipt that has no encoding."""
+
+
+class HomeError(ReceiptsError):
+    """The home directory cannot serve: unknown, unwritable, or not ours."""
+
+
+class KeyringError(ReceiptsError):
+    """A key cannot be read or made."""
+
+
+class SpoolError(ReceiptsError):
+    """The spool cannot be opened, read or written."""
+
+
+class ShipError(ReceiptsError):
+    """Receipts cannot be handed to Kafka."""
+
+
+class SourceError(ReceiptsError):
+    """Receipts cannot be read from their source (Kafka or the spool)."""
+
+
+class WarehouseError(ReceiptsError):
+    """The DuckDB database cannot be opened, read or written."""
+
+
+class UsageError(ReceiptsError):
+    """A setting or an option that makes no sense (exit code 2)."""
+
+    exit_code: ClassVar[int] = 2
