@@ -1,0 +1,70 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from broker import Broker, BrokerError
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real broker: `RECEIPTS_TEST_KAFKA`, else one started here.
+
+    Skips with the reason where there is none to be had; with `RECEIPTS_REQUIRE_KAFKA=1` it fails.
+    """
+    given = os.environ.get("RECEIPTS_TEST_KAFKA")
+    if given:
+        yield given
+        return
+    broker = new_broker(tmp_path_factory.mktemp("kafka"))
+    try:
+        yield broker.address
+    finally:
+        broker.stop()
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Broker]:
+    """A broker of the test's own, running, to stop, kill and start again."""
+    broker = new_broker(tmp_path / "kafka")
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+@pytest.fixture
+def topic(kafka: str) -> str:
+    """The name of a new, empty topic with 4 partitions."""
+    return new_topic(kafka)
+
+
+def new_broker(directory: Path) -> Broker:
+    try:
+        broker = Broker(directory)
+        broker.start()
+    except BrokerError as error:
+        reason = f"no Kafka broker: {error}"
+        if os.environ.get("RECEIPTS_REQUIRE_KAFKA") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return broker
+
+
+def new_topic(address: str) -> str:
+    from kafka import KafkaAdminClient
+
+    name = f"receipts-{uuid4().hex[:12]}"
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    try:
+        admin.create_topics(
+            {name: {"num_partitions": 4, "replication_factor": 1}}, wait_for_metadata=True
+        )
+    finally:
+        admin.close()
+    return name
