@@ -120,7 +120,8 @@ class Codec:
         if writer is not self.newest:
             datum = self._read(body, writer, self.newest)
         self._convert.check(datum)
-        return self._convert.load(datum)
+        receipt: Receipt = self._convert.load(datum)
+        return receipt
 
     def schema_of(self, message: bytes) -> Schema:
         """The schema a message was written with, from its first ten bytes."""
@@ -134,14 +135,14 @@ class Codec:
         if fingerprint not in self.schemas:
             raise CodecError(
                 "unknown_fingerprint",
-                f"no schema has the fingerprint {fingerprint.hex()}; install the version that has it",
+                f"no schema here is {fingerprint.hex()}; install the version that wrote the message",
             )
         return self.schemas[fingerprint]
 
-    def _read(self, body: BytesIO, writer: Schema, reader: Schema | None = None) -> dict[str, Any]:
+    def _read(self, body: BytesIO, writer: Schema, reader: Schema | None = None) -> Any:
         body.seek(_HEADER_SIZE)
         try:
-            datum: dict[str, Any] = fastavro.schemaless_reader(
+            datum: Any = fastavro.schemaless_reader(
                 body, writer.parsed, reader.parsed if reader else None
             )
         except EOFError as error:
