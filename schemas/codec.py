@@ -135,7 +135,7 @@ class Codec:
         if fingerprint not in self.schemas:
             raise CodecError(
                 "unknown_fingerprint",
-                f"no schema here is {fingerprint.hex()}; install the version that wrote the message",
+                f"no schema here is {fingerprint.hex()}; install the version that wrote it",
             )
         return self.schemas[fingerprint]
 

@@ -25,7 +25,7 @@ from elicitation_receipts.schemas.vocabulary import Mode, ReferenceKind
 _PAYLOAD: Final = b"elicitation-receipts/v1/payload"
 _QUESTION: Final = b"elicitation-receipts/v1/question"
 _REFERENCE: Final = b"elicitation-receipts/v1/reference"
-_OBJECT: Final = b"elicitation-receipts/v1/object"
+_KEYED: Final = b"elicitation-receipts/v1/keyed"
 _TEXT: Final = b"elicitation-receipts/v1/text"
 
 _LARGEST_EXACT: Final = 2**53 - 1
@@ -73,12 +73,12 @@ def reference(key: Key, kind: ReferenceKind, text: str) -> Reference:
     )
 
 
-def object_digest(key: Key, label: str, content: Any) -> Keyed:
-    """The digest of any other object: HMAC(key, tag ‖ label ‖ RFC 8785 of ``content``).
+def keyed(key: Key, label: str, content: Any) -> Keyed:
+    """The digest of anything else: HMAC(key, tag ‖ label ‖ RFC 8785 of ``content``).
 
     Raises :class:`DigestError`.
     """
-    return Keyed(key_id=key.id, value=key.mac(_OBJECT, label.encode(), canonical(content)))
+    return Keyed(key_id=key.id, value=key.mac(_KEYED, label.encode(), canonical(content)))
 
 
 def reference_text(key: Key, label: str, text: str) -> str:

@@ -55,7 +55,7 @@ def is_url_origin(text: str) -> bool:
 
 CONSTRAINTS: Final[dict[str, Callable[[str], bool]]] = {
     "identifier": lambda text: is_identifier(text) or is_reference(text),
-    "version": lambda text: is_version(text) or is_reference(text),
+    "version": lambda text: is_version(text) or is_identifier(text) or is_reference(text),
     "protocol_version": lambda text: text in PROTOCOL_REVISIONS or is_reference(text),
     "method": lambda text: text in ORIGINATING_METHODS or is_reference(text),
     "tenant": is_tenant,
