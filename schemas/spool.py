@@ -1,0 +1,421 @@
+"""The spool: receipts sealed into streams, durable on this machine until they are shipped."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import UUID, uuid4
+
+from elicitation_receipts.schemas.chain import leaf_hash
+from elicitation_receipts.schemas.codec import decode, encode
+from elicitation_receipts.schemas.errors import SpoolError
+from elicitation_receipts.schemas.high_water import HighWaterMark
+from elicitation_receipts.schemas.lock import FileLock, LockError, LockTimeout
+from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
+from elicitation_receipts.schemas.spool_file import (
+    FILE_NAME,
+    Durability,
+    connect,
+    make_home,
+    naming_errors,
+    os_error,
+)
+from elicitation_receipts.schemas.vocabulary import Event, Outcome
+
+_LOCK_NAME: Final = "spool.lock"
+_MARK_NAME: Final = "spool.mark"
+_MACHINE_ID: Final = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """The program that writes: an identifier and a version."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A receipt as it now stands in the spool: its message and the message's leaf hash."""
+
+    position: int
+    receipt: Receipt
+    message: bytes
+    leaf: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message in the spool. ``position``: order of writing over all streams, from 1."""
+
+    position: int
+    stream_id: UUID
+    sequence: int
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """How far a stream has come. Every sequence below ``shipped_next`` is in Kafka."""
+
+    stream_id: UUID
+    tenant: str
+    next_sequence: int
+    last_hash: bytes
+    shipped_next: int
+    opened_at: int
+    location: bytes
+    policy_digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question without an end: its newest receipt and how it stands (open or consented)."""
+
+    watcher: UUID | None
+    outcome: Outcome
+    receipt: Receipt
+
+
+class Spool:
+    """The spool of one home directory, for any number of processes at once.
+
+    Several threads may share an instance: it has one connection, under one mutex. Who
+    must not wait for a writer reads through an instance of their own.
+
+    Every method raises :class:`SpoolError`: ``spool_full``, ``spool_read_only``,
+    ``spool_locked``, ``spool_corrupt``, ``spool_missing``, ``spool_replaced``,
+    ``spool_unreadable``.
+    """
+
+    def __init__(
+        self, home: Path, connection: sqlite3.Connection, lock: FileLock, lock_timeout: float
+    ) -> None:
+        """Use :meth:`open`."""
+        self.home = home
+        self.path = home / FILE_NAME
+        self._connection = connection
+        self._mutex = threading.RLock()
+        self._lock = lock
+        self._lock_timeout = lock_timeout
+        self._mark = HighWaterMark(home / _MARK_NAME)
+        self._written: dict[UUID, int] = {}  # next sequences of the transaction under way
+        self._inode = self._find_inode()
+        self._location = _location(self.path, self._inode)
+        row = self._query("SELECT id FROM spool").fetchone()
+        if row is None:
+            raise SpoolError("spool_corrupt", f"{self.path} has lost its id; move it away")
+        self.id = UUID(bytes=row[0])
+
+    @classmethod
+    def open(
+        cls,
+        home: Path,
+        *,
+        create: bool = True,
+        durability: Durability | str = Durability.POWER,
+        lock_timeout: float = 5.0,
+    ) -> Self:
+        """Open the spool in ``home``, by default making both where there are none.
+
+        ``lock_timeout``: seconds to wait for other writers before ``spool_locked``.
+        Raises also ``spool_not_ours``, ``spool_newer`` and :class:`HomeError`.
+        """
+        lock = FileLock(home / _LOCK_NAME)
+        durability = Durability(durability)
+        if create:
+            make_home(home)
+            with _holding(lock, lock_timeout):
+                connection = connect(
+                    home, create=True, durability=durability, busy_timeout=lock_timeout
+                )
+        else:
+            connection = connect(
+                home, create=False, durability=durability, busy_timeout=lock_timeout
+            )
+        try:
+            return cls(home, connection, lock, lock_timeout)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        with self._mutex:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Nobody else writes while it lasts; all of it is written at its end, or nothing.
+
+        A transaction within one of the same thread is a part of it.
+        """
+        with self._mutex:
+            if self._connection.in_transaction:
+                yield
+                return
+            with _holding(self._lock, self._lock_timeout):
+                self._check_in_place()
+                self._query("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    self._query("COMMIT")
+                except BaseException:
+                    self._written.clear()
+                    if self._connection.in_transaction:
+                        with suppress(sqlite3.Error):
+                            self._connection.execute("ROLLBACK")
+                    raise
+                self._raise_mark()
+
+    def append(self, receipts: Sequence[Receipt], watcher: UUID | None = None) -> list[Sealed]:
+        """Seal receipts at the end of their streams, in one transaction.
+
+        Gives each its ``sequence`` and ``previous_hash``. ``watcher``: whose open questions
+        these are. Once it returns they are as durable as the spool was opened for.
+        Raises also :class:`CodecError`, ``stream_unknown`` and ``stream_moved``.
+        """
+        with self.transaction():
+            ends: dict[UUID, tuple[int, bytes]] = {}
+            sealed = []
+            for receipt in receipts:
+                stream_id = receipt.stream_id
+                if stream_id not in ends:
+                    ends[stream_id] = self._end_of(stream_id)
+                sequence, previous_hash = ends[stream_id]
+                receipt = replace(receipt, sequence=sequence, previous_hash=previous_hash)  # noqa: PLW2901
+                message = encode(receipt)
+                leaf = leaf_hash(message)
+                position = self._query(
+                    "INSERT INTO receipts (stream_id, sequence, message) VALUES (?, ?, ?)",
+                    (stream_id.bytes, sequence, message),
+                ).lastrowid
+                assert position is not None  # noqa: S101  (an INSERT has one)
+                ends[stream_id] = (sequence + 1, leaf)
+                self._follow(receipt, position, watcher)
+                sealed.append(Sealed(position, receipt, message, leaf))
+            for stream_id, (next_sequence, last_hash) in ends.items():
+                self._query(
+                    "UPDATE streams SET next_sequence = ?, last_hash = ? WHERE stream_id = ?",
+                    (next_sequence, last_hash, stream_id.bytes),
+                )
+                self._written[stream_id] = next_sequence
+            return sealed
+
+    def stream_for(self, tenant: str, producer: Producer) -> UUID:
+        """The stream a tenant's receipts go to now.
+
+        A new one is opened, with its ``stream_opened``, where there is none and where
+        sequences of the last one may have been used without this spool knowing: it was
+        moved or copied here, or put back from an older copy.
+        """
+        with self.transaction():
+            newest = [state for state in self.streams() if state.tenant == tenant][-1:]
+            for state in newest:
+                if state.location == self._location and not self._is_behind(state):
+                    return state.stream_id
+            return self._open_stream(tenant, producer)
+
+    def mark_shipped(self, shipped: Mapping[UUID, int]) -> None:
+        """Every sequence below the given one is acknowledged by the broker, for each stream."""
+        with self.transaction():
+            for stream_id, next_sequence in shipped.items():
+                self._query(
+                    "UPDATE streams SET shipped_next = max(shipped_next, ?) WHERE stream_id = ?",
+                    (next_sequence, stream_id.bytes),
+                )
+
+    # Reading
+
+    def read(self, after: int, limit: int) -> list[Stored]:
+        """Up to ``limit`` messages behind position ``after`` (0: from the start), synced."""
+        return self._read(
+            "SELECT position, stream_id, sequence, message FROM receipts"
+            " WHERE position > ? ORDER BY position LIMIT ?",
+            (after, limit),
+        )
+
+    def unshipped(self, limit: int) -> list[Stored]:
+        """Up to ``limit`` messages no broker has acknowledged, in order of position, synced."""
+        return self._read(
+            # CROSS JOIN keeps SQLite to this order: few streams first, by index, to find
+            # where to begin; then the receipts from there on.
+            "SELECT position, stream_id, sequence, message"
+            " FROM receipts CROSS JOIN streams USING (stream_id)"
+            " WHERE sequence >= shipped_next AND position >= ("
+            "  SELECT min(position) FROM streams CROSS JOIN receipts USING (stream_id)"
+            "  WHERE sequence = shipped_next)"
+            " ORDER BY position LIMIT ?",
+            (limit,),
+        )
+
+    def streams(self) -> list[StreamState]:
+        """Every stream, in the order they were opened."""
+        rows = self._query(
+            "SELECT stream_id, tenant, next_sequence, last_hash, shipped_next, opened_at,"
+            " location, policy_digest FROM streams ORDER BY number"
+        ).fetchall()
+        return [StreamState(UUID(bytes=row[0]), *row[1:]) for row in rows]
+
+    def open_questions(self) -> list[OpenQuestion]:
+        """Every question whose outcome is open or consented, oldest first."""
+        rows = self._query(
+            "SELECT watcher, outcome, message FROM open_questions JOIN receipts USING (position)"
+            " ORDER BY position"
+        ).fetchall()
+        return [
+            OpenQuestion(
+                UUID(bytes=watcher) if watcher else None, Outcome(outcome), decode(message)
+            )
+            for watcher, outcome, message in rows
+        ]
+
+    # Inside
+
+    def _query(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        with self._mutex, naming_errors(self.path):
+            return self._connection.execute(sql, parameters)
+
+    def _read(self, sql: str, parameters: Sequence[int]) -> list[Stored]:
+        with self._mutex, naming_errors(self.path):
+            rows = self._connection.execute(sql, parameters).fetchall()
+        if rows:
+            self._sync()
+        return [Stored(row[0], UUID(bytes=row[1]), row[2], row[3]) for row in rows]
+
+    def _sync(self) -> None:
+        """Make durable what was just read: a writer of durability `process` has not.
+
+        Receipts that went abroad and then vanish here in a power cut would leave their
+        sequences to be used again. What has left the log for the main file is synced.
+        """
+        with naming_errors(self.path):
+            log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(log)
+            finally:
+                os.close(log)
+
+    def _end_of(self, stream_id: UUID) -> tuple[int, bytes]:
+        row = self._query(
+            "SELECT next_sequence, last_hash, location FROM streams WHERE stream_id = ?",
+            (stream_id.bytes,),
+        ).fetchone()
+        if row is None:
+            raise SpoolError("stream_unknown", f"{self.path} has no stream {stream_id}")
+        if row[2] != self._location:
+            raise SpoolError("stream_moved", f"stream {stream_id} was written somewhere else")
+        return row[0], row[1]
+
+    def _follow(self, receipt: Receipt, position: int, watcher: UUID | None) -> None:
+        """Keep what the streams and the open questions say up with a new receipt."""
+        if receipt.event is Event.POLICY_LOADED:
+            self._query(
+                "UPDATE streams SET policy_digest = ? WHERE stream_id = ?",
+                (receipt.policy_digest, receipt.stream_id.bytes),
+            )
+        if receipt.elicitation_id is None:
+            return
+        question = receipt.elicitation_id.bytes
+        if receipt.outcome is None:
+            self._query(
+                "UPDATE open_questions SET position = ? WHERE elicitation_id = ?",
+                (position, question),
+            )
+        elif receipt.outcome in (Outcome.OPEN, Outcome.CONSENTED):
+            self._query(
+                "INSERT OR REPLACE INTO open_questions VALUES (?, ?, ?, ?)",
+                (question, watcher.bytes if watcher else None, receipt.outcome, position),
+            )
+        else:
+            self._query("DELETE FROM open_questions WHERE elicitation_id = ?", (question,))
+
+    def _open_stream(self, tenant: str, producer: Producer) -> UUID:
+        stream_id = uuid4()
+        now = time.time_ns() // 1000
+        self._query(
+            "INSERT INTO streams (stream_id, tenant, location, opened_at, next_sequence,"
+            " last_hash, shipped_next) VALUES (?, ?, ?, ?, 0, ?, 0)",
+            (stream_id.bytes, tenant, self._location, now, ZERO_HASH),
+        )
+        opened = Receipt(
+            receipt_id=uuid4(),
+            stream_id=stream_id,
+            event=Event.STREAM_OPENED,
+            tenant=tenant,
+            producer_name=producer.name,
+            producer_version=producer.version,
+            occurred_at=now,
+        )
+        self.append([opened])
+        return stream_id
+
+    def _is_behind(self, state: StreamState) -> bool:
+        with naming_errors(self.path):
+            return state.next_sequence < self._mark.read().get(state.stream_id, 0)
+
+    def _raise_mark(self) -> None:
+        # The receipts are durable; a mark that cannot be written only warns less, and the
+        # next append writes it.
+        with suppress(OSError):
+            self._mark.write(self._written)
+        self._written.clear()
+
+    def _find_inode(self) -> int:
+        with naming_errors(self.path):
+            return self.path.stat().st_ino
+
+    def _check_in_place(self) -> None:
+        # What is written to a file that lost its name is lost with the process.
+        if self._find_inode() != self._inode:
+            raise SpoolError("spool_replaced", f"another file took the place of {self.path}")
+
+
+@contextmanager
+def _holding(lock: FileLock, timeout: float) -> Iterator[None]:
+    try:
+        lock.acquire(timeout)
+    except LockTimeout as error:
+        raise SpoolError(
+            "spool_locked", f"another program holds {lock.path}; wait for it to end"
+        ) from error
+    except LockError as error:
+        if isinstance(error.__cause__, OSError):
+            raise os_error(error.__cause__, lock.path) from error
+        raise
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _location(path: Path, inode: int) -> bytes:
+    """Where a spool is, as 32 bytes: the same machine, path and file give the same."""
+    try:
+        machine = _MACHINE_ID.read_text().strip()
+    except OSError:
+        machine = socket.gethostname()
+    return sha256(f"{machine}\0{path.resolve()}\0{inode}".encode()).digest()
