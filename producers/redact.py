@@ -1,0 +1,168 @@
+"""Turns what was on the wire into what may stand in a receipt. The only place that does.
+
+An allow-list: a name passes if it is a safe identifier, else a keyed reference
+stands in; content becomes a keyed digest; a URL becomes its origin. Everything
+else has no way in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+from uuid import UUID
+
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.schemas import digest, identifiers
+from elicitation_receipts.schemas.keys import TenantKeys
+from elicitation_receipts.schemas.receipt import (
+    MAX_LISTED,
+    FailedField,
+    Keyed,
+    Payload,
+    Receipt,
+    Reference,
+    Validation,
+)
+from elicitation_receipts.schemas.vocabulary import (
+    ORIGINATING_METHODS,
+    PROTOCOL_REVISIONS,
+    Keyword,
+    Presentation,
+    ReferenceKind,
+)
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Redacts for one tenant and stream.
+
+    ``random`` gives bytes for ids and nonces; only a deterministic replay passes
+    anything but the operating system's.
+    """
+
+    tenant: str
+    stream_id: UUID
+    keys: TenantKeys
+    random: Callable[[int], bytes] = os.urandom
+
+    def new_id(self) -> UUID:
+        """A random UUID (RFC 9562, version 4)."""
+        return UUID(bytes=self.random(16), version=4)
+
+    def identifier(self, text: str | None, label: str) -> str | None:
+        """A name from the wire, or a keyed reference to it."""
+        if text is None or identifiers.is_identifier(text):
+            return text
+        return digest.reference_text(self.keys.reference, label, text)
+
+    def version(self, text: str | None, label: str) -> str | None:
+        if text is None or identifiers.is_version(text) or identifiers.is_identifier(text):
+            return text
+        return digest.reference_text(self.keys.reference, label, text)
+
+    def peers(self, peers: Peers) -> dict[str, Any]:
+        """The receipt's fields about client, server and what was declared."""
+        revision = peers.revision
+        if revision is not None and revision not in PROTOCOL_REVISIONS:
+            revision = digest.reference_text(self.keys.reference, "protocol_version", revision)
+        return {
+            "server_name": self.identifier(peers.server_name, "server_name"),
+            "server_version": self.version(peers.server_version, "server_version"),
+            "client_name": self.identifier(peers.client_name, "client_name"),
+            "client_version": self.version(peers.client_version, "client_version"),
+            "protocol_version": revision,
+            "declared_modes": peers.declared_modes,
+            "capability_digest": self._capabilities(peers),
+        }
+
+    def _capabilities(self, peers: Peers) -> Keyed | None:
+        if peers.capabilities is None:
+            return None
+        return digest.keyed(self.keys.reference, "capabilities", peers.capabilities)
+
+    def operation(self, method: str, name: str | None) -> dict[str, Any]:
+        """The receipt's fields about the originating request.
+
+        A resource's URI is an address, path and all: never itself.
+        """
+        if method not in ORIGINATING_METHODS:
+            method = digest.reference_text(self.keys.reference, "operation_method", method)
+        if name is None:
+            tool = None
+        elif method == "resources/read":
+            tool = digest.reference_text(self.keys.reference, "resource", name)
+        else:
+            tool = self.identifier(name, "tool")
+        return {"operation_method": method, "tool": tool}
+
+    def question(self, question: Question) -> Keyed:
+        """Equal for equal questions of the tenant."""
+        if question.presentation is Presentation.URL:
+            origin = None if question.url is None else self.url_origin(question.url)
+            asked = None
+        else:
+            origin = None
+            schema = question.schema or {}
+            asked = {name: schema[name] for name in ("properties", "required") if name in schema}
+        return digest.question_digest(
+            self.keys.question, question.mode, question.message, asked, origin
+        )
+
+    def payload(self, receipt_id: UUID, content: object) -> Payload:
+        """Different for equal contents: each receipt has its own nonce."""
+        return digest.payload_digest(
+            self.keys.payload, self.tenant, self.stream_id, receipt_id, self.random(16), content
+        )
+
+    def reference(self, kind: ReferenceKind, text: str) -> Reference:
+        return digest.reference(self.keys.reference, kind, text)
+
+    def session(self, text: str) -> Keyed:
+        found = self.reference(ReferenceKind.SESSION_ID, text)
+        return Keyed(found.key_id, found.value)
+
+    def url_origin(self, url: str) -> str:
+        """Scheme, host and port of an address, or less."""
+        return identifiers.origin_of(
+            url, lambda text: digest.reference_text(self.keys.reference, "host", text)
+        )
+
+    def validation(
+        self,
+        question: Question,
+        answered: int = 0,
+        failed: tuple[tuple[str | None, Keyword], ...] = (),
+    ) -> Validation | None:
+        """Counts and keywords; None where the question has no form."""
+        if question.presentation is Presentation.URL:
+            return None
+        properties = question.properties
+        named = [FailedField(_field(name, properties), keyword) for name, keyword in failed]
+        return Validation(
+            requested=len(properties),
+            required=len(question.required),
+            answered=answered,
+            failed=tuple(named[:MAX_LISTED]),
+            failed_more=max(0, len(named) - MAX_LISTED),
+        )
+
+
+def _field(name: str | None, properties: list[str]) -> str | None:
+    """A property by its name where that is safe, else by its place in the schema.
+
+    A name nobody asked for came with the answer: it is never repeated.
+    """
+    if name is None or name not in properties:
+        return None
+    return name if identifiers.is_identifier(name) else f"[{properties.index(name)}]"
+
+
+def count_dropped(receipt: Receipt) -> int:
+    """How many fields of ``receipt`` are a reference or an ordinal in place of a name."""
+    strings = (getattr(receipt, field.name) for field in fields(receipt))
+    dropped = sum(isinstance(text, str) and "#" in text for text in strings)
+    failed = receipt.validation.failed if receipt.validation else ()
+    return dropped + sum(item.field is not None and item.field.startswith("[") for item in failed)

@@ -1,0 +1,53 @@
+"""URL questions known by an ``elicitationId``, and the notification that one is complete.
+
+Sources: MCP 2025-11-25 "Elicitation", ``notifications/elicitation/complete``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from elicitation_receipts.producers.wire.ledger import Ledger
+from elicitation_receipts.producers.wire.life import Elicitation
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.schemas.vocabulary import FindingName, Outcome, Proof
+
+#: Identifiers remembered per session.
+_REMEMBERED: Final = 65_536
+
+
+class Completions:
+    """Pairs completion notifications with URL questions of one session."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._expected: OrderedDict[str, Elicitation] = OrderedDict()
+
+    def expect(self, elicitation_id: str, elicitation: Elicitation) -> None:
+        """A URL question was put under ``elicitation_id``."""
+        self._expected[elicitation_id] = elicitation
+        if len(self._expected) > _REMEMBERED:
+            self._expected.popitem(last=False)
+
+    def find(self, elicitation_id: str | None) -> Elicitation | None:
+        """The question put under ``elicitation_id``."""
+        return None if elicitation_id is None else self._expected.get(elicitation_id)
+
+    def on_notification(self, params: dict[str, Any], peers: Peers, at: Moment) -> None:
+        """The server says that a ceremony is complete: once, for a question still running."""
+        elicitation_id = params.get("elicitationId")
+        if not isinstance(elicitation_id, str):
+            self._ledger.note([FindingName.MISSING_ELICITATION_ID], at, peers=peers)
+            return
+        elicitation = self._expected.get(elicitation_id)
+        if elicitation is None:
+            self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, peers=peers)
+        elif elicitation.outcome is Outcome.COMPLETED:
+            self._ledger.note([FindingName.DUPLICATE_COMPLETION], at, elicitation)
+        elif not elicitation.is_running:
+            # The question has ended: nothing waits for this completion.
+            self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, elicitation)
+        else:
+            self._ledger.complete(elicitation, Proof.SERVER_NOTIFICATION, at)

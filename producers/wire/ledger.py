@@ -1,0 +1,493 @@
+"""What happens to an elicitation, and the receipt each step leaves.
+
+Carriers decide *which* elicitation a message belongs to and call a step here;
+every step writes one receipt. This is the table of outcomes: who decided, what is
+terminal, what is a finding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from elicitation_receipts.producers.policy import Policy
+from elicitation_receipts.producers.redact import Redactor, count_dropped
+from elicitation_receipts.producers.wire.answer import Judgement
+from elicitation_receipts.producers.wire.life import Elicitation, Operation
+from elicitation_receipts.producers.wire.message import walk
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.schemas.receipt import MAX_LISTED, Finding, Keyed, Receipt, Reference
+from elicitation_receipts.schemas.vocabulary import (
+    Carrier,
+    Clock,
+    DecidedBy,
+    Decision,
+    Event,
+    Fidelity,
+    FindingName,
+    Mode,
+    OperationResult,
+    Outcome,
+    Presentation,
+    Proof,
+    RedactionStatus,
+    Vantage,
+)
+
+#: Equal questions remembered per session, to notice one asked again.
+_REMEMBERED = 1_024
+
+_REFUSALS = (Outcome.DECLINED, Outcome.CANCELLED)
+#: Ended by silence: the operation going on later resumes nothing.
+_NOT_RESUMED = (Outcome.ABANDONED, Outcome.UNPROVEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where a watcher stands, and under what: the same on each of its receipts."""
+
+    policy: Policy
+    vantage: Vantage
+    fidelity: Fidelity
+    producer_name: str
+    producer_version: str
+    environment: str | None = None
+    flow: str | None = None
+
+
+class Ledger:
+    """Writes the receipts of one session."""
+
+    def __init__(self, redactor: Redactor, post: Post, session: str) -> None:
+        self.policy = post.policy
+        self.redactor = redactor
+        #: Every elicitation still waiting for its answer or its proof, oldest first.
+        self.running: dict[UUID, Elicitation] = {}
+        self._out: list[Receipt] = []
+        self._session = redactor.session(session)
+        self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
+        self._constant: dict[str, Any] = {
+            "stream_id": redactor.stream_id,
+            "tenant": redactor.tenant,
+            "environment": post.environment,
+            "vantage": post.vantage,
+            "fidelity": post.fidelity,
+            "producer_name": post.producer_name,
+            "producer_version": post.producer_version,
+            "policy_id": post.policy.id,
+            "policy_version": post.policy.version,
+            "policy_digest": post.policy.digest,
+        }
+        self._flow = post.flow
+
+    def take(self) -> list[Receipt]:
+        """The receipts written since the last call, in order."""
+        taken, self._out = self._out, []
+        return taken
+
+    # Steps in the life of an elicitation
+
+    def ask(
+        self,
+        carrier: Carrier,
+        question: Question,
+        operation: Operation | None,
+        peers: Peers,
+        at: Moment,
+        *,
+        references: tuple[Reference, ...] = (),
+        findings: Sequence[FindingName] = (),
+        previous: Elicitation | None = None,
+    ) -> Elicitation:
+        """A question reaches the client. ``previous``: it is this elicitation's next round."""
+        found = [*question.findings, *findings]
+        if not peers.declares(question.mode) and question.mode is not Mode.UNKNOWN:
+            found.append(FindingName.MODE_NOT_DECLARED)
+        digest = self.digest(question)
+        if previous is None:
+            elicitation = Elicitation(
+                id=self.redactor.new_id(),
+                carrier=carrier,
+                operation=operation,
+                peers=peers,
+                question=question,
+                digest=digest,
+                asked_at=at,
+                last_at=at,
+                references=references,
+            )
+            if operation is not None:
+                operation.elicitations.append(elicitation)
+            found.extend(self._asked_again(elicitation, at))
+            self._write(Event.REQUESTED, elicitation, at, found, first=True, **self._put(question))
+            return elicitation
+        found.extend(self._asked_after(previous.outcome))
+        previous.round += 1
+        previous.carrier = carrier
+        previous.attempt = 0
+        previous.outcome = Outcome.OPEN
+        previous.question = question
+        previous.digest = digest
+        previous.asked_at = at
+        previous.peers = peers
+        previous.references = references
+        if previous.round >= self.policy.reask_loop_round:
+            found.append(FindingName.REASK_LOOP)
+        self._write(Event.REQUESTED, previous, at, found, **self._put(question))
+        return previous
+
+    def ask_in_vain(self, mode: Mode, operation: Operation, peers: Peers, at: Moment) -> None:
+        """A client without ``mode`` was told so before anything could be asked (-32021).
+
+        Of the question nothing is known but its mode.
+        """
+        elicitation = Elicitation(
+            id=self.redactor.new_id(),
+            carrier=Carrier.MULTI_ROUND_TRIP,
+            operation=operation,
+            peers=peers,
+            question=Question(mode, Presentation(mode.value), "", None, None, None, ()),
+            digest=None,
+            asked_at=at,
+            last_at=at,
+            question_seen=False,
+        )
+        self._write(
+            Event.REQUESTED,
+            elicitation,
+            at,
+            first=True,
+            outcome=Outcome.OPEN,
+            decision=Decision.NOT_EVALUATED,
+        )
+        self.refuse(elicitation, Outcome.UNSUPPORTED, DecidedBy.RUNTIME, at)
+
+    def _put(self, question: Question) -> dict[str, Any]:
+        return {
+            "outcome": Outcome.OPEN,
+            "decision": Decision.NOT_EVALUATED,
+            "derive": lambda _: {"validation": self.redactor.validation(question)},
+        }
+
+    def answer(
+        self,
+        elicitation: Elicitation,
+        judgement: Judgement,
+        at: Moment,
+        *,
+        findings: Sequence[FindingName] = (),
+        lenient: bool = False,
+        references: tuple[Reference, ...] = (),
+    ) -> None:
+        """An answer arrived. ``lenient``: paired only by a lenient reading of its id."""
+        found = [*judgement.findings, *findings]
+        decided_by = DecidedBy.PERSON_CLAIMED
+        if lenient or judgement.outcome in (Outcome.MALFORMED, Outcome.AMBIGUOUS):
+            decided_by = DecidedBy.UNKNOWN
+        elif at.since(elicitation.asked_at) < self.policy.automatic_below_ms * 1_000:
+            decided_by = DecidedBy.AUTOMATIC_SUSPECTED
+            found.append(FindingName.IMPLAUSIBLE_LATENCY)
+        elicitation.attempt += 1
+        elicitation.outcome = judgement.outcome
+        self._remember(elicitation, at)
+        elicitation.submitted.update(_texts(judgement.content))
+        self._write(
+            Event.ANSWERED,
+            elicitation,
+            at,
+            found,
+            outcome=judgement.outcome,
+            action=judgement.action,
+            decided_by=decided_by,
+            more_references=references,
+            derive=lambda receipt_id: {
+                "validation": self.redactor.validation(
+                    elicitation.question, judgement.answered, judgement.failed
+                ),
+                "payload_digest": (
+                    self.redactor.payload(receipt_id, judgement.content)
+                    if judgement.content is not None
+                    else None
+                ),
+            },
+        )
+
+    def refuse(
+        self,
+        elicitation: Elicitation,
+        outcome: Outcome,
+        decided_by: DecidedBy,
+        at: Moment,
+        findings: Sequence[FindingName] = (),
+    ) -> None:
+        """Stopped before a person could answer."""
+        elicitation.outcome = outcome
+        self._write(
+            Event.REFUSED, elicitation, at, findings, outcome=outcome, decided_by=decided_by
+        )
+
+    def complete(self, elicitation: Elicitation, proof: Proof, at: Moment) -> None:
+        """A URL ceremony was shown to be complete, if the policy accepts the proof."""
+        if not self.policy.accepts(proof):
+            self.note([FindingName.PROOF_INSUFFICIENT], at, elicitation)
+            return
+        elicitation.outcome = Outcome.COMPLETED
+        self._write(
+            Event.COMPLETED,
+            elicitation,
+            at,
+            outcome=Outcome.COMPLETED,
+            decided_by=DecidedBy.RUNTIME,
+            proof=proof,
+        )
+
+    def abandon(
+        self,
+        elicitation: Elicitation,
+        at: Moment,
+        *,
+        findings: Sequence[FindingName] = (),
+        operation_result: OperationResult | None = None,
+    ) -> None:
+        """A running question ends without an answer, or its consent without a proof."""
+        found = list(findings)
+        if elicitation.outcome is Outcome.CONSENTED:
+            outcome = Outcome.UNPROVEN
+        else:
+            outcome = Outcome.ABANDONED
+            if elicitation.attempt == 0:
+                found.append(FindingName.UNANSWERED)
+        elicitation.outcome = outcome
+        self._write(
+            Event.ABANDONED,
+            elicitation,
+            at,
+            found,
+            outcome=outcome,
+            decided_by=DecidedBy.RUNTIME,
+            operation_result=operation_result,
+        )
+
+    def note(
+        self,
+        findings: Sequence[FindingName],
+        at: Moment,
+        elicitation: Elicitation | None = None,
+        *,
+        operation: Operation | None = None,
+        peers: Peers | None = None,
+    ) -> None:
+        """A finding without an event of its own."""
+        if elicitation is not None:
+            self._write(Event.NOTED, elicitation, at, findings)
+        else:
+            self._stray(findings, at, operation, peers or Peers())
+
+    def finish(
+        self, operation: Operation, result: OperationResult, members: object, at: Moment
+    ) -> None:
+        """The operation delivers its final result: what was asked in it resumes or is abandoned.
+
+        ``members``: the result or error itself, searched for submitted values where it is an error.
+        """
+        operation.ended = True
+        operation.waiting = None
+        for elicitation in operation.elicitations:
+            findings = []
+            if result is not OperationResult.SUCCESS and _holds(members, elicitation.submitted):
+                findings.append(FindingName.VALUE_LEAKED_IN_ERROR)
+            elicitation.submitted.clear()
+            if self._proved_by(elicitation, result):
+                self.complete(elicitation, Proof.OPERATION_RESULT, at)
+            elif elicitation.is_open:
+                findings.append(FindingName.RESUME_WITHOUT_ANSWER)
+                self.abandon(elicitation, at, findings=findings, operation_result=result)
+                continue
+            if elicitation.outcome not in _NOT_RESUMED:
+                self._write(Event.RESUMED, elicitation, at, findings, operation_result=result)
+
+    @staticmethod
+    def _proved_by(elicitation: Elicitation, result: OperationResult) -> bool:
+        """Whether a final result proves a URL ceremony: only where the client retried for it."""
+        if result is not OperationResult.SUCCESS or elicitation.question.mode is not Mode.URL:
+            return False
+        if elicitation.carrier is Carrier.MULTI_ROUND_TRIP:
+            return elicitation.outcome is Outcome.CONSENTED
+        # The client shows its consent to a -32042 by nothing but the retry.
+        return elicitation.carrier is Carrier.URL_REQUIRED_ERROR and elicitation.is_running
+
+    def retract(self, elicitation_id: UUID) -> None:
+        """The question never reached the client and its receipt was never written."""
+        elicitation = self.running.pop(elicitation_id, None)
+        if elicitation is None:
+            return
+        elicitation.outcome = Outcome.BLOCKED
+        if elicitation.operation is not None:
+            elicitation.operation.elicitations.remove(elicitation)
+
+    # What an operation or a question is known by
+
+    def digest(self, question: Question) -> Keyed | None:
+        """The question's keyed digest; None where it has no canonical form."""
+        try:
+            return self.redactor.question(question)
+        except Exception:  # noqa: BLE001  a question that cannot be digested is still recorded
+            return None
+
+    # Asked again?
+
+    def _asked_after(self, outcome: Outcome) -> list[FindingName]:
+        if outcome in _REFUSALS:
+            return [FindingName.REASK_AFTER_REFUSAL]
+        if outcome is Outcome.ACCEPTED:
+            return [FindingName.REASK_AFTER_ACCEPT]
+        return []
+
+    def _asked_again(self, elicitation: Elicitation, at: Moment) -> list[FindingName]:
+        """An equal question from the same tool, in this session, within the policy's window."""
+        earlier = self._recent.get(_recent_key(elicitation))
+        if earlier is None or elicitation.digest is None:
+            return []
+        outcome, then = earlier
+        if at.since(then) > self.policy.reask_window_s * 1_000_000:
+            return []
+        return self._asked_after(outcome)
+
+    def _remember(self, elicitation: Elicitation, at: Moment) -> None:
+        key = _recent_key(elicitation)
+        self._recent.pop(key, None)
+        self._recent[key] = (elicitation.outcome, at)
+        if len(self._recent) > _REMEMBERED:
+            self._recent.pop(next(iter(self._recent)))
+
+    # Writing
+
+    def _write(
+        self,
+        event: Event,
+        elicitation: Elicitation,
+        at: Moment,
+        findings: Iterable[FindingName] = (),
+        *,
+        first: bool = False,
+        more_references: tuple[Reference, ...] = (),
+        derive: Callable[[UUID], dict[str, Any]] | None = None,
+        **stated: Any,
+    ) -> None:
+        operation = elicitation.operation
+        stated |= {
+            "elicitation_id": elicitation.id,
+            "operation_id": operation.id if operation else None,
+            "round": elicitation.round,
+            "attempt": elicitation.attempt,
+            "carrier": elicitation.carrier,
+            "mode": elicitation.question.mode,
+            "presentation": elicitation.question.presentation,
+            "required_proof": self.policy.required_proof,
+            "since_previous_us": None if first else at.since(elicitation.last_at),
+            "clock": None if first else Clock.MONOTONIC,
+        }
+        elicitation.last_at = at
+        if elicitation.is_running:
+            self.running[elicitation.id] = elicitation
+        else:
+            self.running.pop(elicitation.id, None)
+
+        def derived(receipt_id: UUID) -> dict[str, Any]:
+            url = elicitation.question.url
+            if elicitation.digest is None and elicitation.question_seen:
+                raise ValueError("the question has no canonical form")
+            return {
+                "question_digest": elicitation.digest,
+                "url_origin": (
+                    self.redactor.url_origin(url)
+                    if url is not None and elicitation.question.mode is Mode.URL
+                    else None
+                ),
+                "correlation_refs": (*elicitation.references, *more_references)[:MAX_LISTED],
+                **(derive(receipt_id) if derive else {}),
+            }
+
+        self._append(event, at, findings, elicitation.peers, operation, stated, derived)
+
+    def _stray(
+        self,
+        findings: Iterable[FindingName],
+        at: Moment,
+        operation: Operation | None,
+        peers: Peers,
+    ) -> None:
+        stated = {"operation_id": operation.id if operation else None}
+        self._append(Event.NOTED, at, findings, peers, operation, stated, lambda _: {})
+
+    def _append(
+        self,
+        event: Event,
+        at: Moment,
+        findings: Iterable[FindingName],
+        peers: Peers,
+        operation: Operation | None,
+        stated: dict[str, Any],
+        derive: Callable[[UUID], dict[str, Any]],
+    ) -> None:
+        names = list(dict.fromkeys(findings))
+        receipt_id = self.redactor.new_id()
+        try:
+            content = {
+                "session_ref": self._session,
+                "flow": self._flow,
+                **self.redactor.peers(peers),
+                **(self.redactor.operation(operation.method, operation.name) if operation else {}),
+                **derive(receipt_id),
+            }
+            status = RedactionStatus.APPLIED
+        except Exception:  # noqa: BLE001  the event is recorded with nothing derived from content
+            content = {}
+            status = RedactionStatus.FAILED
+            names.append(FindingName.REDACTION_FAILED)
+        receipt = Receipt(
+            receipt_id=receipt_id,
+            event=event,
+            occurred_at=at.wall_us,
+            findings=tuple(
+                Finding(name, self.policy.severity(name), name.gate) for name in names[:MAX_LISTED]
+            ),
+            findings_more=max(0, len(names) - MAX_LISTED),
+            redaction_status=status,
+            **self._constant,
+            **stated,
+            **content,
+        )
+        self._out.append(replace(receipt, redaction_dropped=count_dropped(receipt)))
+
+
+def _recent_key(elicitation: Elicitation) -> tuple[str | None, bytes]:
+    tool = elicitation.operation.name if elicitation.operation else None
+    return tool, elicitation.digest.value if elicitation.digest else b""
+
+
+def _texts(content: object) -> set[str]:
+    """The texts by which a submitted value of four bytes or more would be recognised."""
+    if not isinstance(content, dict):
+        return set()
+    found: set[str] = set()
+    for value in content.values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str | int | float) and not isinstance(item, bool):
+                found.add(str(item))
+    # A validator's echo of the whole object, as Python and as JSON would print it.
+    echoes = {repr(content), json.dumps(content)} if content else set()
+    return {text for text in found if len(text.encode("utf-8", "replace")) >= 4} | echoes
+
+
+def _holds(members: object, texts: set[str]) -> bool:
+    """Whether any string in ``members`` holds one of ``texts``."""
+    if not texts:
+        return False
+    strings = [part for part in walk(members) if isinstance(part, str)]
+    return any(text in string for string in strings for text in texts)

@@ -1,0 +1,83 @@
+"""The things a watcher follows: an operation, and the elicitations within it.
+
+State only; the rules that change it stand in ``ledger`` (what happens to an
+elicitation) and in the carriers (which message belongs to which).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.schemas.receipt import Keyed, Reference
+from elicitation_receipts.schemas.vocabulary import Carrier, Outcome
+
+#: Outcomes after which a round may still get its answer or its proof.
+_RUNNING = (Outcome.OPEN, Outcome.CONSENTED)
+
+
+@dataclass(slots=True, eq=False)
+class Elicitation:
+    """One question within one operation, through all its rounds."""
+
+    id: UUID
+    carrier: Carrier
+    operation: Operation | None
+    peers: Peers
+    question: Question
+    digest: Keyed | None
+    asked_at: Moment
+    last_at: Moment
+    references: tuple[Reference, ...] = ()
+    outcome: Outcome = Outcome.OPEN
+    round: int = 1
+    attempt: int = 0
+    #: False where only its refusal was seen (-32021): there is no text to digest.
+    question_seen: bool = True
+    #: Texts of what was submitted, to notice one in an error. Memory only.
+    submitted: set[str] = field(default_factory=set)
+
+    @property
+    def is_open(self) -> bool:
+        """Waiting for an answer."""
+        return self.outcome is Outcome.OPEN
+
+    @property
+    def is_running(self) -> bool:
+        """Waiting for an answer or, after consent, for its proof."""
+        return self.outcome in _RUNNING
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """One originating client request with all its retries.
+
+    ``arguments`` is the canonical form of method, name and arguments, as a digest:
+    two requests with equal ones may be the same operation.
+    """
+
+    id: UUID
+    method: str
+    name: str | None
+    arguments: bytes
+    request_id: object
+    started_at: Moment
+    peers: Peers
+    elicitations: list[Elicitation] = field(default_factory=list)
+    #: Carrier of the interim result the operation waits on; None: no interim result.
+    waiting: Carrier | None = None
+    waiting_since: Moment | None = None
+    #: The JSON-RPC ids of its earlier requests, with their types.
+    earlier_ids: set[tuple[str, object]] = field(default_factory=set)
+    #: Keyed digests of the `requestState`s issued; the value says whether each was used since.
+    states: dict[bytes, bool] = field(default_factory=dict)
+    #: The state of the last interim result, None where it had none.
+    current_state: bytes | None = None
+    #: `inputRequests` keys, ours and other kinds: elicitation or None.
+    keys: dict[str, Elicitation | None] = field(default_factory=dict)
+    #: The keys of the last interim result.
+    asked_keys: set[str] = field(default_factory=set)
+    ended: bool = False

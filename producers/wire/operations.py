@@ -1,0 +1,153 @@
+"""Which operation a client's request belongs to: a new one, or one that waits for its retry.
+
+From 2026-07-28 a retry is a request of its own: it is joined by the ``requestState``
+it echoes, else by equal method, name and arguments after the interim result. The
+retry after a -32042 (2025-11-25) has nothing but the latter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.wire.life import Operation
+from elicitation_receipts.producers.wire.message import Message, id_key, is_too_deep
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.schemas.vocabulary import FindingName, ReferenceKind
+
+#: Operations remembered after their end, to recognise a state used again.
+_REMEMBERED: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a client's originating request turned out to be.
+
+    ``operation``   the operation it starts or continues
+    ``is_retry``    it continues one
+    ``candidates``  more than one operation could be meant: none is guessed
+    ``findings``    what was odd about the retry
+    """
+
+    operation: Operation
+    is_retry: bool = False
+    candidates: tuple[Operation, ...] = ()
+    findings: tuple[FindingName, ...] = ()
+
+
+class Operations:
+    """The operations of one session."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.outstanding: dict[tuple[str, object], Operation] = {}
+        self.waiting: dict[Operation, None] = {}
+        self._by_state: dict[bytes, list[Operation]] = {}
+
+    def arrive(self, message: Message, method: str, peers: Peers, at: Moment) -> Arrival:
+        """Take in an originating request."""
+        params = message.params
+        name = params.get("uri" if method == "resources/read" else "name")
+        name = name if isinstance(name, str) else None
+        arguments = _canonical([method, name, params.get("arguments") or {}])
+        state = self.state_digest(params)
+        matches = self._matches(arguments, state)
+        answers = bool(params.get("inputResponses"))
+        if len(matches) == 1:
+            operation = matches[0]
+            findings = self._retry_findings(operation, message, arguments, state)
+            operation.earlier_ids.add(id_key(operation.request_id))
+            operation.request_id = message.id
+            operation.peers = peers
+            operation.waiting = None
+            self.waiting.pop(operation, None)
+            self.outstanding[id_key(message.id)] = operation
+            return Arrival(operation, is_retry=True, findings=findings)
+        operation = Operation(
+            id=self._redactor.new_id(),
+            method=method,
+            name=name,
+            arguments=arguments,
+            request_id=message.id,
+            started_at=at,
+            peers=peers,
+        )
+        self.outstanding[id_key(message.id)] = operation
+        if matches and answers:
+            for candidate in matches:
+                self.waiting.pop(candidate, None)
+            return Arrival(operation, candidates=tuple(matches))
+        findings = (FindingName.STATE_INVENTED,) if state is not None else ()
+        return Arrival(operation, findings=findings)
+
+    def _matches(self, arguments: bytes, state: bytes | None) -> list[Operation]:
+        if state is not None:
+            issuers = self._by_state.get(state, [])
+            same = [operation for operation in issuers if operation.arguments == arguments]
+            if issuers:
+                return same or issuers
+        return [operation for operation in self.waiting if operation.arguments == arguments]
+
+    def _retry_findings(
+        self, operation: Operation, message: Message, arguments: bytes, state: bytes | None
+    ) -> tuple[FindingName, ...]:
+        found = []
+        if operation.arguments != arguments:
+            found.append(FindingName.ARGUMENTS_CHANGED)
+        if id_key(message.id) in operation.earlier_ids | {id_key(operation.request_id)}:
+            found.append(FindingName.ID_REUSED_ON_RETRY)
+        if state is None:
+            if operation.current_state is not None:
+                found.append(FindingName.STATE_NOT_ECHOED)
+        elif state not in operation.states:
+            found.append(FindingName.STATE_INVENTED)
+        else:
+            if operation.states[state]:
+                found.append(FindingName.STATE_REUSED)
+            operation.states[state] = True
+        return tuple(found)
+
+    def wait(self, operation: Operation, at: Moment) -> None:
+        """The operation got an interim result: it goes on when its retry comes."""
+        operation.waiting_since = at
+        self.waiting[operation] = None
+
+    def issue(self, operation: Operation, state: object) -> None:
+        """An interim result carried ``requestState`` (None: it had none)."""
+        operation.current_state = None
+        if not isinstance(state, str):
+            return
+        digest = self.state_digest({"requestState": state})
+        assert digest is not None  # noqa: S101  a string has a digest
+        operation.current_state = digest
+        operation.states[digest] = False
+        issuers = self._by_state.setdefault(digest, [])
+        if operation not in issuers:
+            issuers.append(operation)
+        if len(self._by_state) > _REMEMBERED:
+            self._by_state.pop(next(iter(self._by_state)))
+
+    def end(self, operation: Operation) -> None:
+        """The operation is over; only the states it issued are remembered for a while."""
+        operation.ended = True
+        self.waiting.pop(operation, None)
+
+    def state_digest(self, params: dict[str, Any]) -> bytes | None:
+        """Keyed digest of ``requestState``; None where it is absent."""
+        state = params.get("requestState")
+        if not isinstance(state, str):
+            return None
+        return self._redactor.reference(ReferenceKind.REQUEST_STATE, state).value
+
+
+def _canonical(value: object) -> bytes:
+    """A digest equal for equal JSON. Compared in memory only, never written."""
+    if is_too_deep(value):
+        return os.urandom(32)  # equal to nothing: what cannot be compared is never joined
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

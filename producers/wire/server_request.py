@@ -1,0 +1,267 @@
+"""Carrier of 2025-06-18 and 2025-11-25: the server's own request ``elicitation/create``.
+
+Pairs the client's response with the question by JSON-RPC id *with its type*; a
+lenient reading of the id is tried only where nothing else matches, and marked.
+
+Sources: MCP 2025-06-18 and 2025-11-25, "Elicitation"; JSON-RPC 2.0 §4, §5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Final
+
+from elicitation_receipts.producers.wire.answer import Judgement, judge
+from elicitation_receipts.producers.wire.completions import Completions
+from elicitation_receipts.producers.wire.ledger import Ledger
+from elicitation_receipts.producers.wire.life import Elicitation, Operation
+from elicitation_receipts.producers.wire.message import Message, id_key, repeats, repeats_anywhere
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.question import Question, read_question
+from elicitation_receipts.schemas.receipt import Reference
+from elicitation_receipts.schemas.vocabulary import (
+    Carrier,
+    DecidedBy,
+    FindingName,
+    Outcome,
+    ReferenceKind,
+)
+
+#: Ids remembered per session: of all the server's requests, and of ended questions.
+_REMEMBERED: Final = 65_536
+
+#: JSON-RPC: invalid request, method not found, invalid params. A client that cannot ask.
+_CANNOT_ASK: Final = (-32600, -32601, -32602)
+_INVALID_PARAMS: Final = -32602
+
+_Id = tuple[str, object]
+
+
+class ServerRequests:
+    """The server's requests of one session, as far as they are questions."""
+
+    def __init__(self, ledger: Ledger, completions: Completions) -> None:
+        self._ledger = ledger
+        self._completions = completions
+        self._questions: dict[_Id, list[Elicitation]] = {}
+        self._others: set[_Id] = set()
+        self._ended: OrderedDict[_Id, list[Elicitation]] = OrderedDict()
+        self._used: OrderedDict[_Id, None] = OrderedDict()
+        #: Answers still due to questions that shared an id: none of them is a second answer.
+        self._shared: dict[_Id, int] = {}
+
+    def on_other_request(self, message: Message) -> None:
+        """A request of the server that is no question: its response is none of ours."""
+        if message.has_usable_id:
+            self._others.add(id_key(message.id))
+            self._use(id_key(message.id))
+
+    def on_question(
+        self,
+        message: Message,
+        operation: Operation | None,
+        peers: Peers,
+        at: Moment,
+        findings: list[FindingName],
+    ) -> Elicitation:
+        """``elicitation/create``. ``findings``: what the session saw wrong with its coming now."""
+        found = list(findings)
+        if peers.is_modern:
+            found.append(FindingName.RETIRED_CODE)
+        if message.in_batch:
+            found.append(FindingName.BATCH_ARRAY)
+        if repeats(message.members):
+            found.append(FindingName.DUPLICATE_MEMBER)
+        question = read_question(message.members.get("params"), peers.revision, self._ledger.policy)
+        references = self._references(message, question, operation)
+        key = id_key(message.id)
+        if not message.has_usable_id:
+            found.append(FindingName.MALFORMED_MESSAGE)
+        elif self._is_duplicate(key, peers):
+            found.append(FindingName.DUPLICATE_ID)
+        elicitation = self._ledger.ask(
+            Carrier.SERVER_REQUEST,
+            question,
+            operation,
+            peers,
+            at,
+            references=references,
+            findings=found,
+            previous=self._earlier_round(question, operation),
+        )
+        if message.has_usable_id:
+            self._questions.setdefault(key, []).append(elicitation)
+            self._use(key)
+        if question.elicitation_id is not None:
+            self._completions.expect(question.elicitation_id, elicitation)
+        return elicitation
+
+    def on_response(self, message: Message, peers: Peers, at: Moment) -> None:
+        """A response of the client."""
+        key = id_key(message.id)
+        if message.in_batch:
+            # An answer inside an array is not paired: no revision in use has batches.
+            self._ledger.note([FindingName.BATCH_ARRAY], at, peers=peers)
+            return
+        if key in self._questions:
+            self._settle(key, message, at, lenient=False)
+        elif key in self._others:
+            self._others.discard(key)
+        elif key in self._ended:
+            self._answered_before(key, at)
+        elif (meant := self._lenient(message.id)) is not None:
+            self._settle(meant, message, at, lenient=True)
+        elif "error" not in message.members or message.members.get("id") is not None:
+            # `id: null` in an error response is what JSON-RPC prescribes for an unreadable request.
+            self._ledger.note([FindingName.UNKNOWN_RESPONSE_ID], at, peers=peers)
+
+    def on_cancelled(self, request_id: object, at: Moment) -> None:
+        """The server cancels its own question. After an answer that changes nothing."""
+        for elicitation in self._questions.get(id_key(request_id), []):
+            if elicitation.is_open:
+                self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.RUNTIME, at)
+        self._end(id_key(request_id))
+
+    def _settle(self, key: _Id, message: Message, at: Moment, *, lenient: bool) -> None:
+        waiting = [item for item in self._questions[key] if item.is_open]
+        if len(waiting) > 1:
+            for elicitation in waiting:
+                self._ledger.answer(elicitation, Judgement(Outcome.AMBIGUOUS), at)
+            self._shared[key] = len(waiting) - 1
+        elif waiting:
+            self._pair(waiting[0], message, at, lenient=lenient)
+        else:
+            self._end(key)
+            self._answered_before(key, at)
+            return
+        self._end(key)
+
+    def _pair(
+        self, elicitation: Elicitation, message: Message, at: Moment, *, lenient: bool
+    ) -> None:
+        found = [FindingName.ID_NOT_VERBATIM] if lenient else []
+        members = message.members
+        if repeats(members, "id", "method", "result", "error"):
+            verdict = Judgement(Outcome.MALFORMED, findings=(FindingName.DUPLICATE_MEMBER,))
+        elif "result" in members and "error" in members:
+            verdict = Judgement(Outcome.MALFORMED, findings=(FindingName.MALFORMED_MESSAGE,))
+        elif "error" in members:
+            self._refuse(elicitation, message, at, found)
+            return
+        else:
+            verdict = judge(elicitation.question, members["result"])
+            if repeats_anywhere(members):
+                found.append(FindingName.DUPLICATE_MEMBER)
+        self._ledger.answer(elicitation, verdict, at, findings=found, lenient=lenient)
+
+    def _refuse(
+        self, elicitation: Elicitation, message: Message, at: Moment, found: list[FindingName]
+    ) -> None:
+        question = elicitation.question
+        declared = elicitation.peers.declares(question.mode)
+        if declared and not question.is_defective:
+            found.append(FindingName.ERROR_ANSWER)
+        blames_question = message.error_code == _INVALID_PARAMS and question.is_defective
+        cannot_ask = message.error_code in _CANNOT_ASK and not blames_question
+        outcome = Outcome.UNSUPPORTED if cannot_ask or not declared else Outcome.ERRORED
+        self._ledger.refuse(elicitation, outcome, DecidedBy.RUNTIME, at, found)
+
+    def _answered_before(self, key: _Id, at: Moment) -> None:
+        if self._shared.get(key, 0) > 0:
+            self._shared[key] -= 1
+            return
+        for elicitation in self._ended.get(key, []):
+            over = elicitation.operation.ended if elicitation.operation else False
+            over = over or elicitation.outcome in (
+                Outcome.WITHDRAWN,
+                Outcome.EXPIRED,
+                Outcome.ABANDONED,
+                Outcome.UNPROVEN,
+            )
+            name = FindingName.ANSWER_AFTER_END if over else FindingName.DUPLICATE_ANSWER
+            elicitation.attempt += 1
+            self._ledger.note([name], at, elicitation)
+
+    def _lenient(self, value: object) -> _Id | None:
+        """The one outstanding id that is the same integer but for type, padding or sign."""
+        number = _as_integer(value)
+        if number is None:
+            return None
+        outstanding = [*self._questions, *self._others]
+        same = [key for key in outstanding if _as_integer(key[1]) == number]
+        return same[0] if len(same) == 1 and same[0] in self._questions else None
+
+    def _earlier_round(
+        self, question: Question, operation: Operation | None
+    ) -> Elicitation | None:
+        """The elicitation this question is the next round of, if it is one."""
+        if operation is None:
+            return None
+        digest = self._ledger.digest(question)
+        for elicitation in reversed(operation.elicitations):
+            if elicitation.carrier is Carrier.URL_REQUIRED_ERROR and (
+                elicitation is self._completions.find(question.elicitation_id)
+                or (digest is not None and elicitation.digest == digest)
+            ):
+                return elicitation  # the retry after -32042 is met by the same question
+            if elicitation.carrier is not Carrier.SERVER_REQUEST or elicitation.is_open:
+                continue
+            if digest is not None and elicitation.digest == digest:
+                return elicitation
+            if (
+                elicitation.outcome is Outcome.INVALID
+                and elicitation is operation.elicitations[-1]
+                and elicitation.question.shape == question.shape
+            ):
+                return elicitation
+        return None
+
+    def _is_duplicate(self, key: _Id, peers: Peers) -> bool:
+        if peers.is_modern:
+            return key in self._questions or key in self._others
+        return key in self._used
+
+    def _use(self, key: _Id) -> None:
+        self._used[key] = None
+        if len(self._used) > _REMEMBERED:
+            self._used.popitem(last=False)
+
+    def _end(self, key: _Id) -> None:
+        elicitations = self._questions.pop(key, None)
+        if elicitations is None:
+            return
+        self._ended[key] = elicitations
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def _references(
+        self, message: Message, question: Question, operation: Operation | None
+    ) -> tuple[Reference, ...]:
+        redactor = self._ledger.redactor
+        found = []
+        if message.has_usable_id:
+            found.append(redactor.reference(ReferenceKind.QUESTION_ID, json.dumps(message.id)))
+        if question.elicitation_id is not None:
+            found.append(
+                redactor.reference(ReferenceKind.ELICITATION_ID, question.elicitation_id)
+            )
+        if operation is not None:
+            found.append(
+                redactor.reference(
+                    ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)
+                )
+            )
+        return tuple(found)
+
+
+def _as_integer(value: object) -> int | None:
+    """The integer an id means to a lenient reader, without its sign: ``7``, ``"007"``, ``7.0``."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return abs(number) if isinstance(value, str) or number == value else None

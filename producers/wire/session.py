@@ -1,0 +1,222 @@
+"""One session watched: frames and times in, receipts out.
+
+Routes each message to the carrier it concerns and follows what belongs to the
+session as a whole: who the peers are, which requests are outstanding, how it ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.wire import round_trip, url_required
+from elicitation_receipts.producers.wire.completions import Completions
+from elicitation_receipts.producers.wire.direction import Direction
+from elicitation_receipts.producers.wire.ledger import Ledger, Post
+from elicitation_receipts.producers.wire.life import Elicitation, Operation
+from elicitation_receipts.producers.wire.message import Message, as_object, id_key, parse
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.operations import Operations
+from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.round_trip import RoundTrips
+from elicitation_receipts.producers.wire.server_request import ServerRequests
+from elicitation_receipts.producers.wire.url_required import UrlRequired
+from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.vocabulary import (
+    ORIGINATING_METHODS,
+    DecidedBy,
+    Event,
+    FindingName,
+    OperationResult,
+    Outcome,
+)
+
+#: The client's request ids remembered, to notice one used twice.
+_REMEMBERED: Final = 65_536
+
+
+class Session:
+    """The pure core of a watcher. Reads no clock and no file; not safe for two threads at once.
+
+    ``name`` distinguishes this session from every other of the tenant; a keyed
+    reference to it stands on each receipt.
+    """
+
+    def __init__(self, redactor: Redactor, post: Post, name: str) -> None:
+        self._ledger = Ledger(redactor, post, name)
+        self._operations = Operations(redactor)
+        self._completions = Completions(self._ledger)
+        self._server_requests = ServerRequests(self._ledger, self._completions)
+        self._url_required = UrlRequired(self._ledger, self._completions)
+        self._round_trips = RoundTrips(self._ledger, self._operations)
+        self._peers = Peers()
+        self._initialized = False
+        self._client_requests: dict[tuple[str, object], str] = {}
+        self._client_ids: set[tuple[str, object]] = set()
+        self._noted_once: set[object] = set()
+
+    def on_frame(self, direction: Direction, raw: bytes, at: Moment) -> list[Receipt]:
+        """Take in one frame (a line, a body, an event) and give the receipts it leaves."""
+        frame = parse(raw)
+        if not frame.is_json:
+            self._note_once(FindingName.MALFORMED_MESSAGE, direction, at)
+        for message in frame.messages:
+            if direction is Direction.CLIENT_TO_SERVER:
+                self._from_client(message, at)
+            else:
+                self._from_server(message, at)
+        return self._ledger.take()
+
+    def on_oversized(self, direction: Direction, at: Moment) -> list[Receipt]:
+        """A message too long to read went by."""
+        self._ledger.note([FindingName.OVERSIZED_MESSAGE], at, peers=self._peers)
+        del direction  # either way it is one finding
+        return self._ledger.take()
+
+    def on_tick(self, at: Moment) -> list[Receipt]:
+        """Time passed: end what has waited longer than the policy lets it."""
+        limit = self._ledger.policy.wait_s * 1_000_000
+        for operation in list(self._operations.waiting):
+            since = operation.waiting_since
+            if since is not None and at.since(since) >= limit:
+                self._operations.end(operation)
+                self._abandon(operation.elicitations, at)
+        return self._ledger.take()
+
+    def retract(self, receipts: list[Receipt]) -> None:
+        """These receipts could not be written and their message did not go on.
+
+        A question among them was never put: nothing more is recorded of it.
+        """
+        for receipt in receipts:
+            if receipt.event is Event.REQUESTED and receipt.elicitation_id is not None:
+                self._ledger.retract(receipt.elicitation_id)
+
+    def on_close(self, at: Moment) -> list[Receipt]:
+        """The connection ended: nothing can be answered or proved on it any more."""
+        self._abandon(list(self._ledger.running.values()), at)
+        return self._ledger.take()
+
+    def _abandon(self, elicitations: list[Elicitation], at: Moment) -> None:
+        for elicitation in elicitations:
+            if elicitation.is_running:
+                self._ledger.abandon(elicitation, at)
+
+    # From the client
+
+    def _from_client(self, message: Message, at: Moment) -> None:
+        if message.is_response:
+            self._server_requests.on_response(message, self._peers, at)
+            return
+        params = message.params
+        match message.method:
+            case "notifications/initialized":
+                self._initialized = True
+            case "notifications/cancelled":
+                self._on_client_cancelled(params.get("requestId"), at)
+            case str(method) if message.has_usable_id:
+                self._on_client_request(method, message, at)
+            case _:
+                pass
+
+    def _on_client_request(self, method: str, message: Message, at: Moment) -> None:
+        self._peers = self._peers.with_request_meta(message.params)
+        if method == "initialize":
+            self._peers = self._peers.with_initialize(message.params)
+        key = id_key(message.id)
+        is_duplicate = key in (
+            self._client_requests if self._peers.is_modern else self._client_ids
+        )
+        if is_duplicate:
+            self._note_once(FindingName.DUPLICATE_ID, Direction.CLIENT_TO_SERVER, at)
+        if len(self._client_ids) < _REMEMBERED:
+            self._client_ids.add(key)
+        self._client_requests[key] = method
+        if method in ORIGINATING_METHODS:
+            arrival = self._operations.arrive(message, method, self._peers, at)
+            self._round_trips.on_request(arrival, message, at)
+
+    def _on_client_cancelled(self, request_id: object, at: Moment) -> None:
+        operation = self._operations.outstanding.pop(id_key(request_id), None)
+        if operation is None:
+            return
+        self._client_requests.pop(id_key(request_id), None)
+        self._operations.end(operation)
+        for elicitation in operation.elicitations:
+            if elicitation.is_open:
+                self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.UNKNOWN, at)
+
+    # From the server
+
+    def _from_server(self, message: Message, at: Moment) -> None:
+        if message.is_response:
+            self._on_server_response(message, at)
+            return
+        match message.method:
+            case "elicitation/create":
+                self._on_question(message, at)
+            case "notifications/elicitation/complete":
+                self._completions.on_notification(message.params, self._peers, at)
+            case "notifications/cancelled":
+                self._server_requests.on_cancelled(message.params.get("requestId"), at)
+            case str():
+                self._server_requests.on_other_request(message)
+            case _:
+                pass
+
+    def _on_question(self, message: Message, at: Moment) -> None:
+        outstanding = list(self._operations.outstanding.values())
+        findings = []
+        if not self._initialized and not self._peers.is_modern:
+            findings.append(FindingName.BEFORE_INITIALIZED)
+        if not outstanding:
+            findings.append(FindingName.NO_ORIGINATING_REQUEST)
+        # With several outstanding nothing on the wire says which one asks.
+        operation = outstanding[0] if len(outstanding) == 1 else None
+        self._server_requests.on_question(message, operation, self._peers, at, findings)
+
+    def _on_server_response(self, message: Message, at: Moment) -> None:
+        key = id_key(message.id)
+        method = self._client_requests.pop(key, None)
+        operation = self._operations.outstanding.pop(key, None)
+        result = as_object(message.members.get("result"))
+        self._peers = self._peers.with_result_meta(result)
+        if method == "initialize":
+            self._peers = self._peers.with_initialize_result(result)
+        if operation is not None:
+            operation.peers = operation.peers.with_result_meta(result)
+            self._on_operation_response(operation, message, result, at)
+
+    def _on_operation_response(
+        self, operation: Operation, message: Message, result: dict[str, Any], at: Moment
+    ) -> None:
+        if operation.ended:
+            return  # the repetition of an operation that has had its result
+        if result.get("resultType") == "input_required":
+            self._round_trips.on_interim(operation, result, at)
+            self._operations.wait(operation, at)
+            return
+        if message.error_code == url_required.CODE and self._url_required.on_error(
+            operation, message, at
+        ):
+            self._operations.wait(operation, at)
+            return
+        if message.error_code == round_trip.MISSING_CAPABILITY:
+            self._round_trips.on_missing_capability(operation, message, at)
+        kind, members = _kind(message, result)
+        self._ledger.finish(operation, kind, members, at)
+        self._operations.end(operation)
+
+    def _note_once(self, finding: FindingName, direction: Direction, at: Moment) -> None:
+        """A stray finding that would otherwise repeat with every message: once a session."""
+        if (finding, direction) not in self._noted_once:
+            self._noted_once.add((finding, direction))
+            self._ledger.note([finding], at, peers=self._peers)
+
+
+def _kind(message: Message, result: dict[str, Any]) -> tuple[OperationResult, object]:
+    if "error" in message.members:
+        return OperationResult.ERROR, message.members["error"]
+    if result.get("isError") is True:
+        return OperationResult.TOOL_ERROR, result
+    return OperationResult.SUCCESS, result
