@@ -1,0 +1,118 @@
+"""``receipts``: the command line. It knows every part and joins them; no part knows another."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from elicitation_receipts import __doc__ as summary
+from elicitation_receipts import __version__
+from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.schemas.errors import ReceiptsError
+
+DEBUG_VARIABLE: Final = "RECEIPTS_DEBUG"
+_INTERNAL_ERROR: Final = 3
+_INTERRUPTED: Final = 130
+
+#: Each command and the module that has it as ``app``, in the order of the help.
+_COMMANDS: Final = {
+    "tap": "tap",
+    "ship": "ship",
+    "land": "land",
+    "report": "report",
+    "status": "status",
+    "schema": "schema",
+    "settings": "show_settings",
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Imports a command when it is asked for: a tap starts without DuckDB, Kafka and tables."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"elicitation_receipts.{_COMMANDS[cmd_name]}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    name="receipts",
+    cls=_LazyGroup,
+    help=summary,
+    no_args_is_help=True,
+    # Tracebacks with the values of local variables would print traffic.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"receipts {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def receipts(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of spool, database, keys and settings. [RECEIPTS_HOME; "
+            "default: where the platform keeps a user's data]",
+            show_default=False,
+        ),
+    ] = None,
+    version: Annotated[  # noqa: ARG001
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    context.obj = Invocation.of(home)
+
+
+def run() -> NoReturn:
+    """The entry point. Exit codes: 0 done, 1 a check said no, 2 usage, 3 a named error.
+
+    No traceback reaches a user, and no message of an unforeseen error: either may hold
+    what passed through.
+    """
+    try:
+        app(prog_name="receipts")
+    except ReceiptsError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE) == "1":
+            raise
+        _fail(
+            f"internal_error: {type(error).__name__}; this is a defect, please report it "
+            f"({DEBUG_VARIABLE}=1 shows where, and may show what passed through)",
+            _INTERNAL_ERROR,
+        )
+    sys.exit(0)
+
+
+def _fail(text: str, exit_code: int) -> NoReturn:
+    one_line = " ".join(text.split())
+    typer.echo(f"receipts: {one_line}", err=True)
+    sys.exit(exit_code)
+
+
+if __name__ == "__main__":
+    run()
