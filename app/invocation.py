@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from elicitation_receipts import __version__
 from elicitation_receipts.home import Home, home_path
+from elicitation_receipts.schemas.spool import Producer
 from elicitation_receipts.settings import FILE_NAME, Loaded, load
+
+#: How this program calls itself in the receipts it writes.
+PRODUCER: Final = Producer("elicitation-receipts", __version__)
 
 
 @dataclass(frozen=True, slots=True)

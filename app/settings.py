@@ -101,7 +101,6 @@ class Settings:
     kafka_ssl_keyfile: str | None = _kafka("File with our own private key.")
     kafka_ssl_password: str | None = _kafka("Password of our own private key.", secret=True)
     kafka_ssl_crlfile: str | None = _kafka("File with revoked certificates.")
-    kafka_ssl_ciphers: str | None = _kafka("Ciphers to offer, as OpenSSL writes them.")
 
     def kafka_options(self) -> dict[str, str]:
         """What is passed through to the Kafka client, by its own names."""

@@ -1,7 +1,7 @@
 """Tap: stands in front of a stdio MCP server and lets every byte pass.
 
 A thin shell around a pure core: two pumps, one a direction, cut what they read
-into lines, hand each line to ``observe`` and write what it returns. Everything
+into lines, hand each line to the observer and write what it returns. Everything
 else is being invisible: the command shares our process group, environment and
 standard error, gets the signals we get, and we end as it ended.
 """
@@ -18,13 +18,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Final, NoReturn, TypeVar
+from typing import Final, NoReturn, Protocol, TypeVar
 
 from elicitation_receipts.producers.lines import DEFAULT_LIMIT, Fragment, Line, LineSplitter
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.schemas.errors import ReceiptsError
 
-Observe = Callable[[Direction, bytes], Sequence[tuple[Direction, bytes]]]
 T = TypeVar("T")
 
 #: How long a command's output is still awaited once the command is gone: a process it left
@@ -45,40 +44,48 @@ _FORWARDED: Final = (
 _FROM_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
 
 
+class Observer(Protocol):
+    """Who watches. Called from two threads, one a direction, and from a third for ``tick``.
+
+    Whatever it raises never stops traffic: the line goes on as it is, ``on_fault`` is
+    told, and standard error names the fault once.
+    """
+
+    def observe(self, direction: Direction, line: bytes) -> Sequence[tuple[Direction, bytes]]:
+        """What to write where, normally ``[(direction, line)]``.
+
+        ``line`` has its newline; the last of a stream may have none. To block here
+        delays this direction only.
+        """
+
+    def observe_oversized(self, direction: Direction) -> None:
+        """A line longer than the limit passes through unread."""
+
+    def tick(self) -> None:
+        """About a second has passed."""
+
+    def on_fault(self, direction: Direction | None) -> None:
+        """One of the above raised. None: ``tick`` or ``close``."""
+
+    def close(self) -> None:
+        """The command has ended and everything it said was observed."""
+
+
 class Tap:
     """Runs a command between our standard input and output.
 
-    ``observe(direction, line)`` is given one line with its newline (the last of a
-    stream may have none) and returns what to write where, normally
-    ``[(direction, line)]``. It may block: that delays its own direction only. It is
-    called from two threads, one a direction, ``tick`` from a third about once a second.
-
-    ``observe_oversized(direction)`` is told, once a line, of lines longer than
-    ``limit`` bytes; they pass through unread.
-
-    Whatever these raise never stops traffic: the line goes on as it is,
-    ``on_fault(direction)`` is told (None: a tick), and standard error names the
-    fault once.
+    Lines longer than ``limit`` bytes are not read. Each line goes on as soon as it was
+    observed: none waits for one behind it.
     """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        observe: Observe,
-        *,
-        observe_oversized: Callable[[Direction], None] = lambda _: None,
-        tick: Callable[[], None] = lambda: None,
-        on_fault: Callable[[Direction | None], None] = lambda _: None,
-        limit: int = DEFAULT_LIMIT,
+        self, command: Sequence[str], observer: Observer, *, limit: int = DEFAULT_LIMIT
     ) -> None:
         self._command = list(command)
-        self._observe = observe
-        self._observe_oversized = observe_oversized
-        self._tick = tick
-        self._on_fault = on_fault
+        self._observer = observer
         self._limit = limit
         self._fault_named = threading.Event()
-        self._exited = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> int:
         """Run the command to its end and return its exit code; -N if signal N ended it.
@@ -105,10 +112,11 @@ class Tap:
             returncode = child.wait()
         # From here on a signal ends us: there is nobody left to forward it to.
         os.close(alive)
-        self._exited.set()
+        self._ended.set()
         downstream.join()
         for thread in (upstream, ticker):
             thread.join(LINGER_SECONDS)  # not for ever: nobody may be left to read what it writes
+        self._guarded(None, self._observer.close, None)
         return returncode
 
     def _start(self) -> tuple[subprocess.Popen[bytes], int, int]:
@@ -149,12 +157,12 @@ class Tap:
     ) -> None:
         if isinstance(part, Fragment):
             if part.first:
-                self._guarded(direction, lambda: self._observe_oversized(direction), None)
+                self._guarded(direction, lambda: self._observer.observe_oversized(direction), None)
             sinks[direction].write_fragment(part.data, last=part.last)
             return
         as_it_is: Sequence[tuple[Direction, bytes]] = [(direction, part.data)]
         for target, data in self._guarded(
-            direction, lambda: self._observe(direction, part.data), as_it_is
+            direction, lambda: self._observer.observe(direction, part.data), as_it_is
         ):
             if target is direction:
                 sinks[target].write(data)
@@ -163,8 +171,8 @@ class Tap:
                     sinks[target].write(data)
 
     def _ticks(self) -> None:
-        while not self._exited.wait(TICK_SECONDS):
-            self._guarded(None, self._tick, None)
+        while not self._ended.wait(TICK_SECONDS):
+            self._guarded(None, self._observer.tick, None)
 
     def _guarded(self, direction: Direction | None, call: Callable[[], T], otherwise: T) -> T:
         """What ``call`` returns, or ``otherwise`` where it raises."""
@@ -176,7 +184,7 @@ class Tap:
                 name = error.reason if isinstance(error, ReceiptsError) else type(error).__name__
                 _say(f"watcher_fault: {name}; traffic goes on, receipts may be missing")
             with contextlib.suppress(Exception):
-                self._on_fault(direction)
+                self._observer.on_fault(direction)
             return otherwise
 
 

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import bare_tap
 import pytest
 
 from elicitation_receipts.producers.tap import Tap
 from elicitation_receipts.schemas.errors import ReceiptsError
 
-BARE_TAP = Path(__file__).parent.parent / "support" / "bare_tap.py"
 PATIENCE = 20.0  # seconds until a test gives up; nothing here takes longer than a second or two
 
 #: Sends back what it gets, cut differently, and a line of its own on either stream.
@@ -40,7 +40,7 @@ def python(source: str) -> list[str]:
 
 
 def tap(observer: str, command: list[str]) -> list[str]:
-    return [sys.executable, str(BARE_TAP), observer, *command]
+    return [sys.executable, bare_tap.__file__, observer, *command]
 
 
 @contextlib.contextmanager
@@ -113,19 +113,17 @@ class TestBytes:
     @pytest.mark.parametrize("seed", range(4))
     def test_both_ways_as_without_a_tap(self, seed: int) -> None:
         traffic = random_traffic(seed)
-        assert converse(tap("passes", python(ECHO)), traffic) == converse(python(ECHO), traffic)
+        assert converse(tap("Passes", python(ECHO)), traffic) == converse(python(ECHO), traffic)
 
     @pytest.mark.parametrize("limit", ["1", "100", "70000"])
     def test_lines_over_the_limit_pass_unread(self, limit: str, tmp_path: Path) -> None:
         traffic = random_traffic(7) + b"x" * 300_000 + b"\n" + b"y" * 300_000
         told = tmp_path / "told"
-        record = tmp_path / "record"
         _, out, _ = converse(
-            tap("records", ["cat"]),
+            tap("Passes", ["cat"]),
             traffic,
             TAP_LIMIT=limit,
             TAP_TOLD=str(told),
-            TAP_RECORD=str(record),
         )
         assert out == traffic
         *lines, last = traffic.split(b"\n")
@@ -135,18 +133,19 @@ class TestBytes:
 
     def test_a_large_message(self) -> None:
         traffic = b'{"x":"' + b"a" * 8_000_000 + b'"}\n'
-        assert converse(tap("passes", ["cat"]), traffic) == (0, traffic, b"")
+        assert converse(tap("Passes", ["cat"]), traffic) == (0, traffic, b"")
 
     def test_half_a_line_at_the_end_passes_and_is_seen(self, tmp_path: Path) -> None:
-        record = tmp_path / "record"
+        told = tmp_path / "told"
         traffic = b"whole\nhal"
-        assert converse(tap("records", ["cat"]), traffic, TAP_RECORD=str(record))[1] == traffic
-        assert sorted(record.read_text().split()[1::2]) == sorted(
-            line.hex() for line in (b"whole\n", b"hal") * 2
-        )
+        assert converse(tap("Passes", ["cat"]), traffic, TAP_TOLD=str(told))[1] == traffic
+        lines = [
+            f"line {way} {part.hex()}" for way in ("c2s", "s2c") for part in (b"whole\n", b"hal")
+        ]
+        assert sorted(told.read_text().splitlines()) == sorted([*lines, "close"])
 
     def test_a_line_goes_on_while_the_next_is_not_finished(self) -> None:
-        with running(tap("passes", ["cat"])) as process:
+        with running(tap("Passes", ["cat"])) as process:
             assert process.stdin is not None
             process.stdin.write(b"one\ntw")
             assert line_from(process) == b"one\n"
@@ -156,18 +155,18 @@ class TestBytes:
     def test_thousands_of_lines_at_once_both_ways(self) -> None:
         traffic = b'{"jsonrpc":"2.0","method":"ping"}\n' * 50_000
         started = time.monotonic()
-        assert converse(tap("passes", ["cat"]), traffic)[1] == traffic
+        assert converse(tap("Passes", ["cat"]), traffic)[1] == traffic
         assert time.monotonic() - started < 10
 
     def test_an_observer_can_answer_in_the_other_direction(self) -> None:
-        with running(tap("answers_ping", ["cat"])) as process:
+        with running(tap("AnswersPing", ["cat"])) as process:
             assert process.stdin is not None
             process.stdin.write(b"ping\nhello\n")
             assert {line_from(process), line_from(process)} == {b"pong\n", b"hello\n"}
 
     def test_a_blocked_direction_leaves_the_other_one_free(self) -> None:
         talks = "import time\nfor i in range(3): print(i, flush=True); time.sleep(.05)\ninput()"
-        with running(tap("blocks_client", python(talks))) as process:
+        with running(tap("BlocksClient", python(talks))) as process:
             assert process.stdin is not None
             process.stdin.write(b"held back\n")
             assert [line_from(process) for _ in range(3)] == [b"0\n", b"1\n", b"2\n"]
@@ -175,7 +174,7 @@ class TestBytes:
     def test_standard_error_is_the_very_same_file(self, tmp_path: Path) -> None:
         with (tmp_path / "err").open("wb") as err:
             done = subprocess.run(
-                tap("passes", python("import os; s = os.fstat(2); print(s.st_dev, s.st_ino)")),
+                tap("Passes", python("import os; s = os.fstat(2); print(s.st_dev, s.st_ino)")),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=err,
@@ -188,7 +187,7 @@ class TestBytes:
         ours, theirs = os.pipe()
         os.set_blocking(theirs, False)
         with subprocess.Popen(
-            tap("passes", python("import os; os.write(1, b'x' * 1_000_000 + b'\\n')")),
+            tap("Passes", python("import os; os.write(1, b'x' * 1_000_000 + b'\\n')")),
             stdin=subprocess.DEVNULL,
             stdout=theirs,
         ):
@@ -201,27 +200,27 @@ class TestBytes:
 class TestEnds:
     @pytest.mark.parametrize("code", [0, 1, 3, 77, 255])
     def test_exit_code(self, code: int) -> None:
-        assert converse(tap("passes", ["sh", "-c", f"exit {code}"]), b"")[0] == code
+        assert converse(tap("Passes", ["sh", "-c", f"exit {code}"]), b"")[0] == code
 
     @pytest.mark.parametrize("name", ["KILL", "TERM", "SEGV", "PIPE", "USR1"])
     def test_dies_of_the_signal_the_command_died_of(self, name: str) -> None:
-        command = tap("passes", ["sh", "-c", f"kill -{name} $$"])
+        command = tap("Passes", ["sh", "-c", f"kill -{name} $$"])
         assert converse(command, b"") == (-signal.Signals[f"SIG{name}"], b"", b"")
 
     def test_what_was_said_before_the_end_arrives(self) -> None:
         source = "import os; os.write(1, b'x' * 60_000); os.kill(os.getpid(), 9)"
-        assert converse(tap("passes", python(source)), b"") == (-9, b"x" * 60_000, b"")
+        assert converse(tap("Passes", python(source)), b"") == (-9, b"x" * 60_000, b"")
 
     def test_end_of_input_reaches_the_command(self) -> None:
         source = "import sys; sys.stdin.read(); print('saw the end')"
-        assert converse(tap("passes", python(source)), b"x\n")[1] == b"saw the end\n"
+        assert converse(tap("Passes", python(source)), b"x\n")[1] == b"saw the end\n"
 
     def test_the_command_may_go_while_input_stays_open(self) -> None:
-        with running(tap("passes", ["sh", "-c", "exit 5"])) as process:
+        with running(tap("Passes", ["sh", "-c", "exit 5"])) as process:
             assert process.wait(PATIENCE) == 5
 
     def test_output_kept_open_by_somebody_else_does_not_keep_us(self) -> None:
-        with running(tap("passes", ["sh", "-c", "sleep 30 & echo $!; exit 6"])) as process:
+        with running(tap("Passes", ["sh", "-c", "sleep 30 & echo $!; exit 6"])) as process:
             sleeper = int(line_from(process))
             started = time.monotonic()
             try:
@@ -232,7 +231,7 @@ class TestEnds:
 
     def test_slow_reader_loses_nothing_of_a_command_that_is_gone(self) -> None:
         source = "import os; os.write(1, b'x' * 200_000 + b'\\n')"
-        with running(tap("passes", python(source))) as process:
+        with running(tap("Passes", python(source))) as process:
             assert process.stdout is not None
             time.sleep(2)  # longer than the tap waits for a command's silence
             assert len(process.stdout.read()) == 200_001
@@ -240,7 +239,7 @@ class TestEnds:
 
     def test_output_closed_early_is_closed_for_the_client(self) -> None:
         source = "import os; os.write(1, b'bye\\n'); os.close(1); os.read(0, 1); os._exit(4)"
-        with running(tap("passes", python(source))) as process:
+        with running(tap("Passes", python(source))) as process:
             assert process.stdout is not None
             assert process.stdin is not None
             assert process.stdout.read() == b"bye\n"
@@ -250,7 +249,7 @@ class TestEnds:
 
     def test_input_closed_early_is_closed_for_the_client(self) -> None:
         source = "import os, time; os.close(0); print('closed', flush=True); time.sleep(30)"
-        with running(tap("passes", python(source))) as process:
+        with running(tap("Passes", python(source))) as process:
             assert line_from(process) == b"closed\n"
             assert process.stdin is not None
             time.sleep(0.2)
@@ -271,7 +270,7 @@ class TestEnds:
             except BrokenPipeError:
                 open({str(seen)!r}, "w").write("broken pipe")
         """
-        with running(tap("passes", python(source))) as process:
+        with running(tap("Passes", python(source))) as process:
             assert line_from(process) == b"up\n"
             assert process.stdout is not None
             assert process.stderr is not None
@@ -281,7 +280,7 @@ class TestEnds:
         assert seen.read_text() == "broken pipe"
 
     def test_a_client_that_goes_away_altogether(self) -> None:
-        with running(tap("passes", ["cat"])) as process:
+        with running(tap("Passes", ["cat"])) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
@@ -294,7 +293,7 @@ class TestEnds:
     def test_a_command_that_cannot_start_is_named(self, tmp_path: Path) -> None:
         for command in (["/no/such/command"], [str(tmp_path)], ["a\0b"]):
             with pytest.raises(ReceiptsError, match=r"^command_not_started: ") as caught:
-                Tap(command, lambda direction, line: [(direction, line)]).run()
+                Tap(command, bare_tap.Passes()).run()
             assert caught.value.exit_code == 3
 
 
@@ -316,7 +315,7 @@ class TestSignals:
     @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2"])
     def test_forwarded(self, name: str) -> None:
         with running(
-            tap("passes", python(self.LISTENER)),
+            tap("Passes", python(self.LISTENER)),
             start_new_session=True,  # no terminal
         ) as process:
             assert line_from(process) == b"up\n"
@@ -327,20 +326,20 @@ class TestSignals:
             assert process.wait(PATIENCE) == 9
 
     def test_a_signal_that_ends_the_command_ends_the_tap_alike(self) -> None:
-        with running(tap("passes", python("print('up', flush=True); input()"))) as process:
+        with running(tap("Passes", python("print('up', flush=True); input()"))) as process:
             assert line_from(process) == b"up\n"
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == -signal.SIGTERM
 
     def test_a_signal_before_the_command_runs_is_not_lost(self) -> None:
         for delay in (0.05, 0.1, 0.15, 0.2):
-            with running(tap("passes", ["cat"])) as process:
+            with running(tap("Passes", ["cat"])) as process:
                 time.sleep(delay)
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(PATIENCE) == -signal.SIGTERM
 
     def test_ignored_from_the_start_stays_ignored(self) -> None:
-        with running(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *tap("passes", ["cat"])]) as run:
+        with running(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *tap("Passes", ["cat"])]) as run:
             assert run.stdin is not None
             run.stdin.write(b"up\n")
             assert line_from(run) == b"up\n"
@@ -351,7 +350,7 @@ class TestSignals:
     def test_ctrl_c_reaches_the_command_once(self) -> None:
         pid, terminal = pty.fork()
         if pid == 0:  # in the session of a new terminal, in its foreground
-            command = tap("passes", python(self.LISTENER))
+            command = tap("Passes", python(self.LISTENER))
             os.execv(command[0], command)
         try:
             said = b""
@@ -373,14 +372,16 @@ class TestFaults:
     def test_traffic_goes_on_and_the_fault_is_named_once(self, tmp_path: Path) -> None:
         told = tmp_path / "told"
         traffic = b"my-secret-answer\n" * 3
-        code, out, err = converse(tap("fails", ["cat"]), traffic, TAP_TOLD=str(told))
+        code, out, err = converse(tap("Fails", ["cat"]), traffic, TAP_TOLD=str(told))
         assert (code, out) == (0, traffic)
         assert err == (
             b"receipts: watcher_fault: KeyError; traffic goes on, receipts may be missing\n"
         )
-        assert sorted(told.read_text().splitlines()) == ["fault c2s"] * 3 + ["fault s2c"] * 3
+        assert sorted(told.read_text().splitlines()) == (
+            ["fault None"] + ["fault c2s"] * 3 + ["fault s2c"] * 3
+        )
 
     def test_ticks_while_nothing_happens(self, tmp_path: Path) -> None:
         told = tmp_path / "told"
-        with running(tap("passes", ["cat"]), env={"TAP_TOLD": str(told)}):
+        with running(tap("Passes", ["cat"]), env={"TAP_TOLD": str(told)}):
             eventually(lambda: told.exists() and told.read_text().count("tick") >= 2)

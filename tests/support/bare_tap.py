@@ -14,45 +14,58 @@ from elicitation_receipts.producers.wire.direction import Direction
 Sent = Sequence[tuple[Direction, bytes]]
 
 
-def passes(direction: Direction, line: bytes) -> Sent:
-    return [(direction, line)]
+class Passes:
+    """Lets everything pass and writes what it was told to the file `TAP_TOLD`, if there is one."""
+
+    def observe(self, direction: Direction, line: bytes) -> Sent:
+        tell(f"line {direction} {line.hex()}")
+        return [(direction, line)]
+
+    def observe_oversized(self, direction: Direction) -> None:
+        tell(f"oversized {direction}")
+
+    def tick(self) -> None:
+        tell("tick")
+
+    def on_fault(self, direction: Direction | None) -> None:
+        tell(f"fault {direction}")
+
+    def close(self) -> None:
+        tell("close")
 
 
-def records(direction: Direction, line: bytes) -> Sent:
-    with Path(os.environ["TAP_RECORD"]).open("ab") as record:
-        record.write(direction.encode() + b" " + line.hex().encode() + b"\n")
-    return [(direction, line)]
+class Fails(Passes):
+    def observe(self, direction: Direction, line: bytes) -> Sent:
+        raise KeyError(line.decode(errors="replace"))
+
+    def close(self) -> None:
+        raise KeyError
+
+    def on_fault(self, direction: Direction | None) -> None:
+        super().on_fault(direction)
+        raise KeyError
 
 
-def fails(direction: Direction, line: bytes) -> Sent:
-    raise KeyError(line.decode(errors="replace"))
+class BlocksClient(Passes):
+    def observe(self, direction: Direction, line: bytes) -> Sent:
+        if direction is Direction.CLIENT_TO_SERVER:
+            time.sleep(3600)
+        return [(direction, line)]
 
 
-def blocks_client(direction: Direction, line: bytes) -> Sent:
-    if direction is Direction.CLIENT_TO_SERVER:
-        time.sleep(3600)
-    return [(direction, line)]
-
-
-def answers_ping(direction: Direction, line: bytes) -> Sent:
+class AnswersPing(Passes):
     """Keeps a line `ping` from going on and answers it in the other direction."""
-    return [(direction.back, b"pong\n")] if line == b"ping\n" else [(direction, line)]
+
+    def observe(self, direction: Direction, line: bytes) -> Sent:
+        return [(direction.back, b"pong\n")] if line == b"ping\n" else [(direction, line)]
 
 
-def told(event: str) -> None:
+def tell(what: str) -> None:
     if "TAP_TOLD" in os.environ:
         with Path(os.environ["TAP_TOLD"]).open("a") as file:
-            file.write(event + "\n")
+            file.write(what + "\n")
 
 
 if __name__ == "__main__":
-    end_like(
-        Tap(
-            sys.argv[2:],
-            globals()[sys.argv[1]],
-            observe_oversized=lambda direction: told(f"oversized {direction}"),
-            tick=lambda: told("tick"),
-            on_fault=lambda direction: told(f"fault {direction}"),
-            limit=int(os.environ.get("TAP_LIMIT", 16 * 1024 * 1024)),
-        ).run()
-    )
+    limit = int(os.environ.get("TAP_LIMIT", 16 * 1024 * 1024))
+    end_like(Tap(sys.argv[2:], globals()[sys.argv[1]](), limit=limit).run())

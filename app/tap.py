@@ -1,0 +1,88 @@
+"""``receipts tap``: stand in front of a stdio MCP server and write receipts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from elicitation_receipts.home import Home
+from elicitation_receipts.invocation import PRODUCER, Invocation
+from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.producers.recover import recover
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.seal import Sealer, WhenFull
+from elicitation_receipts.producers.tap import Tap, end_like
+from elicitation_receipts.producers.watcher import Watcher
+from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
+from elicitation_receipts.settings import Settings, option
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def tap(
+    context: typer.Context,
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="The server, as you start it now.")
+    ],
+    tenant: Annotated[str | None, option("tenant")] = None,
+    environment: Annotated[str | None, option("environment")] = None,
+    flow: Annotated[str | None, option("flow")] = None,
+    when_full: Annotated[str | None, option("when_full")] = None,
+    block_timeout: Annotated[float | None, option("block_timeout")] = None,
+    durability: Annotated[str | None, option("durability")] = None,
+    automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
+) -> None:
+    """Run an MCP server and keep receipts of what it asks people.
+
+    Put `receipts tap --` before the command in the client's configuration. Every byte passes
+    unchanged, both ways; standard error, signals and exit code are the server's own.
+    """
+    invocation: Invocation = context.obj
+    home = invocation.home(create=True)
+    settings = invocation.load_settings(
+        {
+            "tenant": tenant,
+            "environment": environment,
+            "flow": flow,
+            "when_full": when_full,
+            "block_timeout": block_timeout,
+            "durability": durability,
+            "automatic_below_ms": automatic_below_ms,
+        }
+    ).settings
+    end_like(_watch(command, home, settings))
+
+
+def _watch(command: list[str], home: Home, settings: Settings) -> int:
+    """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
+    policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
+    keys = Keyring.open(home.keys).tenant(settings.tenant)
+    with Spool.open(home.path, durability=settings.durability) as spool:
+        recover(spool, PRODUCER)
+        with Sealer(
+            spool,
+            settings.tenant,
+            PRODUCER,
+            policy=policy,
+            vantage=Vantage.STDIO,
+            when_full=WhenFull(settings.when_full),
+            block_timeout=settings.block_timeout,
+        ) as sealer:
+            post = Post(
+                policy=policy,
+                vantage=Vantage.STDIO,
+                fidelity=Fidelity.BYTES,
+                producer_name=PRODUCER.name,
+                producer_version=PRODUCER.version,
+                environment=settings.environment,
+                flow=settings.flow,
+            )
+            redactor = Redactor(settings.tenant, sealer.stream_id, keys)
+            return Tap(command, Watcher(redactor, post, str(uuid4()), sealer)).run()
