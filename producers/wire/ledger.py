@@ -21,7 +21,14 @@ from elicitation_receipts.producers.wire.message import walk
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
-from elicitation_receipts.schemas.receipt import MAX_LISTED, Finding, Keyed, Receipt, Reference
+from elicitation_receipts.schemas.receipt import (
+    MAX_LISTED,
+    Finding,
+    Keyed,
+    Receipt,
+    Reference,
+    Task,
+)
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     Clock,
@@ -43,6 +50,8 @@ from elicitation_receipts.schemas.vocabulary import (
 _REMEMBERED = 1_024
 
 _REFUSALS = (Outcome.DECLINED, Outcome.CANCELLED)
+#: Ended before or without an answer: one that comes now comes too late.
+_ENDED_UNANSWERED = (Outcome.WITHDRAWN, Outcome.EXPIRED, Outcome.ABANDONED, Outcome.UNPROVEN)
 #: Ended by silence: the operation going on later resumes nothing.
 _NOT_RESUMED = (Outcome.ABANDONED, Outcome.UNPROVEN)
 
@@ -120,6 +129,7 @@ class Ledger:
                 asked_at=at,
                 last_at=at,
                 references=references,
+                task=operation.task if operation else None,
             )
             if operation is not None:
                 operation.elicitations.append(elicitation)
@@ -273,6 +283,31 @@ class Ledger:
             operation_result=operation_result,
         )
 
+    def expire(self, elicitation: Elicitation, at: Moment) -> None:
+        """The time its task gave ran out."""
+        found = [FindingName.TASK_EXPIRED]
+        if elicitation.attempt == 0:
+            found.append(FindingName.UNANSWERED)
+        elicitation.outcome = Outcome.EXPIRED
+        self._write(
+            Event.EXPIRED,
+            elicitation,
+            at,
+            found,
+            outcome=Outcome.EXPIRED,
+            decided_by=DecidedBy.RUNTIME,
+        )
+
+    def note_repetition(
+        self, elicitation: Elicitation, at: Moment, findings: Sequence[FindingName] = ()
+    ) -> None:
+        """An answer to a round that has had one, or has ended: a finding, never an outcome."""
+        over = elicitation.operation is not None and elicitation.operation.ended
+        over = over or elicitation.outcome in _ENDED_UNANSWERED
+        name = FindingName.ANSWER_AFTER_END if over else FindingName.DUPLICATE_ANSWER
+        elicitation.attempt += 1
+        self.note([name, *findings], at, elicitation)
+
     def note(
         self,
         findings: Sequence[FindingName],
@@ -386,12 +421,17 @@ class Ledger:
             "round": elicitation.round,
             "attempt": elicitation.attempt,
             "carrier": elicitation.carrier,
-            "mode": elicitation.question.mode,
+            "mode": elicitation.mode,
             "presentation": elicitation.question.presentation,
             "required_proof": self.policy.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
             "clock": None if first else Clock.MONOTONIC,
         }
+        if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
+            status = elicitation.task.status
+            stated["task"] = Task(elicitation.last_status, status)
+            stated["expires_at"] = elicitation.task.expires_at
+            elicitation.last_status = status
         elicitation.last_at = at
         if elicitation.is_running:
             self.running[elicitation.id] = elicitation

@@ -13,10 +13,19 @@ from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
 from elicitation_receipts.schemas.receipt import Keyed, Reference
-from elicitation_receipts.schemas.vocabulary import Carrier, Outcome
+from elicitation_receipts.schemas.vocabulary import Carrier, Mode, Outcome, TaskStatus
 
 #: Outcomes after which a round may still get its answer or its proof.
 _RUNNING = (Outcome.OPEN, Outcome.CONSENTED)
+
+
+@dataclass(slots=True)
+class TaskState:
+    """A task as last seen. ``expires_at``: UTC microseconds, None where it does not expire."""
+
+    id: str
+    status: TaskStatus = TaskStatus.WORKING
+    expires_at: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -35,10 +44,18 @@ class Elicitation:
     outcome: Outcome = Outcome.OPEN
     round: int = 1
     attempt: int = 0
+    #: The task that carries it, and the task's status on the receipt before.
+    task: TaskState | None = None
+    last_status: TaskStatus | None = None
     #: False where only its refusal was seen (-32021): there is no text to digest.
     question_seen: bool = True
     #: Texts of what was submitted, to notice one in an error. Memory only.
     submitted: set[str] = field(default_factory=set)
+
+    @property
+    def mode(self) -> Mode:
+        """The policy's word: a question a task carries is task input, whatever it looks like."""
+        return Mode.TASK_INPUT if self.carrier is Carrier.TASK else self.question.mode
 
     @property
     def is_open(self) -> bool:
@@ -80,4 +97,6 @@ class Operation:
     keys: dict[str, Elicitation | None] = field(default_factory=dict)
     #: The keys of the last interim result.
     asked_keys: set[str] = field(default_factory=set)
+    #: The task it goes on as, where the server made it one.
+    task: TaskState | None = None
     ended: bool = False

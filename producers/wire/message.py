@@ -38,7 +38,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return repeating
 
 
-def _not_json(constant: str) -> NoReturn:
+def _not_json(_constant: str) -> NoReturn:
     raise ValueError  # NaN and Infinity are no JSON (RFC 8259 §6); the text is not repeated
 
 
@@ -93,15 +93,15 @@ class Frame:
 def parse(raw: bytes) -> Frame:
     """Read one frame. Never raises: what cannot be read is a frame that ``is_json`` denies."""
     try:
-        value = json.loads(
-            raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_not_json
-        )
+        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_not_json)
     except (ValueError, RecursionError):
         return Frame(is_json=False)
     if isinstance(value, dict):
         return Frame((Message(value),))
     if isinstance(value, list):
-        return Frame(tuple(Message(item, in_batch=True) for item in value if isinstance(item, dict)))
+        return Frame(
+            tuple(Message(item, in_batch=True) for item in value if isinstance(item, dict))
+        )
     return Frame(is_json=False)
 
 

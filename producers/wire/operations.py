@@ -91,7 +91,12 @@ class Operations:
             same = [operation for operation in issuers if operation.arguments == arguments]
             if issuers:
                 return same or issuers
-        return [operation for operation in self.waiting if operation.arguments == arguments]
+        return [
+            operation
+            for operation in self.waiting
+            # A task goes on by itself: an equal call is another one.
+            if operation.task is None and operation.arguments == arguments
+        ]
 
     def _retry_findings(
         self, operation: Operation, message: Message, arguments: bytes, state: bytes | None

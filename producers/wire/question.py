@@ -66,7 +66,7 @@ class Question:
 
     @property
     def shape(self) -> tuple[Mode, frozenset[str]]:
-        """What must be equal for a reused key, or a question after an invalid answer, to be the same."""
+        """What makes a reused key, or a question after an invalid answer, the same question."""
         return self.mode, frozenset(self.properties)
 
 

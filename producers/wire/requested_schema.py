@@ -103,7 +103,7 @@ class _References:
 
 
 def _pattern(
-    validator: Any, pattern: str, instance: object, schema: object
+    _validator: Any, pattern: str, instance: object, _schema: object
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, str):
         return

@@ -44,7 +44,7 @@ class RoundTrips:
         self._operations = operations
 
     def on_interim(self, operation: Operation, result: dict[str, Any], at: Moment) -> None:
-        """``resultType: input_required``: each embedded ``elicitation/create`` is a question put."""
+        """``resultType: input_required``: each embedded ``elicitation/create`` puts a question."""
         requests = as_object(result.get("inputRequests"))
         state = result.get("requestState")
         if not requests and not isinstance(state, str):
@@ -119,13 +119,7 @@ class RoundTrips:
             self._answer(elicitation, message, key, response, at, odd)
             odd = []
         for elicitation in repetitions:
-            name = (
-                FindingName.ANSWER_AFTER_END
-                if elicitation.operation is not None and elicitation.operation.ended
-                else FindingName.DUPLICATE_ANSWER
-            )
-            elicitation.attempt += 1
-            self._ledger.note([name, *odd], at, elicitation)
+            self._ledger.note_repetition(elicitation, at, odd)
             odd = []
         if arrival.is_retry and not operation.ended:
             for elicitation in self._left_out(operation, answers):

@@ -20,6 +20,7 @@ from elicitation_receipts.producers.wire.message import Message, id_key, repeats
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question, read_question
+from elicitation_receipts.producers.wire.task import Tasks
 from elicitation_receipts.schemas.receipt import Reference
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
@@ -36,15 +37,19 @@ _REMEMBERED: Final = 65_536
 _CANNOT_ASK: Final = (-32600, -32601, -32602)
 _INVALID_PARAMS: Final = -32602
 
+#: Carriers whose next round may come as a request.
+_OURS: Final = (Carrier.SERVER_REQUEST, Carrier.TASK)
+
 _Id = tuple[str, object]
 
 
 class ServerRequests:
     """The server's requests of one session, as far as they are questions."""
 
-    def __init__(self, ledger: Ledger, completions: Completions) -> None:
+    def __init__(self, ledger: Ledger, completions: Completions, tasks: Tasks) -> None:
         self._ledger = ledger
         self._completions = completions
+        self._tasks = tasks
         self._questions: dict[_Id, list[Elicitation]] = {}
         self._others: set[_Id] = set()
         self._ended: OrderedDict[_Id, list[Elicitation]] = OrderedDict()
@@ -65,7 +70,7 @@ class ServerRequests:
         peers: Peers,
         at: Moment,
         findings: list[FindingName],
-    ) -> Elicitation:
+    ) -> None:
         """``elicitation/create``. ``findings``: what the session saw wrong with its coming now."""
         found = list(findings)
         if peers.is_modern:
@@ -75,14 +80,21 @@ class ServerRequests:
         if repeats(message.members):
             found.append(FindingName.DUPLICATE_MEMBER)
         question = read_question(message.members.get("params"), peers.revision, self._ledger.policy)
-        references = self._references(message, question, operation)
         key = id_key(message.id)
+        carrier = Carrier.SERVER_REQUEST
+        if operation is not None and operation is self._tasks.operation_of(message.params):
+            carrier = Carrier.TASK
+            if (waiting := self._waiting_in_task(question, operation)) is not None:
+                # Fetched again under a new id while unanswered: the same question.
+                self._await(key, message, waiting)
+                return
+        references = self._references(message, question, operation)
         if not message.has_usable_id:
             found.append(FindingName.MALFORMED_MESSAGE)
         elif self._is_duplicate(key, peers):
             found.append(FindingName.DUPLICATE_ID)
         elicitation = self._ledger.ask(
-            Carrier.SERVER_REQUEST,
+            carrier,
             question,
             operation,
             peers,
@@ -91,12 +103,21 @@ class ServerRequests:
             findings=found,
             previous=self._earlier_round(question, operation),
         )
+        self._await(key, message, elicitation)
+        if question.elicitation_id is not None:
+            self._completions.expect(question.elicitation_id, elicitation)
+
+    def _await(self, key: _Id, message: Message, elicitation: Elicitation) -> None:
         if message.has_usable_id:
             self._questions.setdefault(key, []).append(elicitation)
             self._use(key)
-        if question.elicitation_id is not None:
-            self._completions.expect(question.elicitation_id, elicitation)
-        return elicitation
+
+    def _waiting_in_task(self, question: Question, operation: Operation) -> Elicitation | None:
+        digest = self._ledger.digest(question)
+        for elicitation in operation.elicitations:
+            if elicitation.is_open and digest is not None and elicitation.digest == digest:
+                return elicitation
+        return None
 
     def on_response(self, message: Message, peers: Peers, at: Moment) -> None:
         """A response of the client."""
@@ -105,12 +126,14 @@ class ServerRequests:
             # An answer inside an array is not paired: no revision in use has batches.
             self._ledger.note([FindingName.BATCH_ARRAY], at, peers=peers)
             return
-        if key in self._questions:
+        if self._tasks.on_client_response(message, at):
+            self._others.discard(key)
+        elif key in self._questions:
             self._settle(key, message, at, lenient=False)
         elif key in self._others:
             self._others.discard(key)
         elif key in self._ended:
-            self._answered_before(key, at)
+            self._answered_before(key, message, at)
         elif (meant := self._lenient(message.id)) is not None:
             self._settle(meant, message, at, lenient=True)
         elif "error" not in message.members or message.members.get("id") is not None:
@@ -134,8 +157,7 @@ class ServerRequests:
             self._pair(waiting[0], message, at, lenient=lenient)
         else:
             self._end(key)
-            self._answered_before(key, at)
-            return
+            self._answered_before(key, message, at)
         self._end(key)
 
     def _pair(
@@ -149,6 +171,8 @@ class ServerRequests:
             verdict = Judgement(Outcome.MALFORMED, findings=(FindingName.MALFORMED_MESSAGE,))
         elif "error" in members:
             self._refuse(elicitation, message, at, found)
+            return
+        elif self._tasks.taken_over(elicitation, members["result"]):
             return
         else:
             verdict = judge(elicitation.question, members["result"])
@@ -168,21 +192,14 @@ class ServerRequests:
         outcome = Outcome.UNSUPPORTED if cannot_ask or not declared else Outcome.ERRORED
         self._ledger.refuse(elicitation, outcome, DecidedBy.RUNTIME, at, found)
 
-    def _answered_before(self, key: _Id, at: Moment) -> None:
+    def _answered_before(self, key: _Id, message: Message, at: Moment) -> None:
+        if "result" not in message.members:
+            return  # an error to a question that is over (a cancelled one, say) answers nothing
         if self._shared.get(key, 0) > 0:
             self._shared[key] -= 1
             return
         for elicitation in self._ended.get(key, []):
-            over = elicitation.operation.ended if elicitation.operation else False
-            over = over or elicitation.outcome in (
-                Outcome.WITHDRAWN,
-                Outcome.EXPIRED,
-                Outcome.ABANDONED,
-                Outcome.UNPROVEN,
-            )
-            name = FindingName.ANSWER_AFTER_END if over else FindingName.DUPLICATE_ANSWER
-            elicitation.attempt += 1
-            self._ledger.note([name], at, elicitation)
+            self._ledger.note_repetition(elicitation, at)
 
     def _lenient(self, value: object) -> _Id | None:
         """The one outstanding id that is the same integer but for type, padding or sign."""
@@ -193,9 +210,7 @@ class ServerRequests:
         same = [key for key in outstanding if _as_integer(key[1]) == number]
         return same[0] if len(same) == 1 and same[0] in self._questions else None
 
-    def _earlier_round(
-        self, question: Question, operation: Operation | None
-    ) -> Elicitation | None:
+    def _earlier_round(self, question: Question, operation: Operation | None) -> Elicitation | None:
         """The elicitation this question is the next round of, if it is one."""
         if operation is None:
             return None
@@ -206,7 +221,7 @@ class ServerRequests:
                 or (digest is not None and elicitation.digest == digest)
             ):
                 return elicitation  # the retry after -32042 is met by the same question
-            if elicitation.carrier is not Carrier.SERVER_REQUEST or elicitation.is_open:
+            if elicitation.carrier not in _OURS or elicitation.is_open:
                 continue
             if digest is not None and elicitation.digest == digest:
                 return elicitation
@@ -244,15 +259,15 @@ class ServerRequests:
         if message.has_usable_id:
             found.append(redactor.reference(ReferenceKind.QUESTION_ID, json.dumps(message.id)))
         if question.elicitation_id is not None:
-            found.append(
-                redactor.reference(ReferenceKind.ELICITATION_ID, question.elicitation_id)
-            )
+            found.append(redactor.reference(ReferenceKind.ELICITATION_ID, question.elicitation_id))
         if operation is not None:
             found.append(
                 redactor.reference(
                     ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)
                 )
             )
+            if operation.task is not None:
+                found.append(redactor.reference(ReferenceKind.TASK_ID, operation.task.id))
         return tuple(found)
 
 

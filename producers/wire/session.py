@@ -20,6 +20,7 @@ from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.round_trip import RoundTrips
 from elicitation_receipts.producers.wire.server_request import ServerRequests
+from elicitation_receipts.producers.wire.task import Tasks
 from elicitation_receipts.producers.wire.url_required import UrlRequired
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import (
@@ -46,7 +47,8 @@ class Session:
         self._ledger = Ledger(redactor, post, name)
         self._operations = Operations(redactor)
         self._completions = Completions(self._ledger)
-        self._server_requests = ServerRequests(self._ledger, self._completions)
+        self._tasks = Tasks(self._ledger, self._operations)
+        self._server_requests = ServerRequests(self._ledger, self._completions, self._tasks)
         self._url_required = UrlRequired(self._ledger, self._completions)
         self._round_trips = RoundTrips(self._ledger, self._operations)
         self._peers = Peers()
@@ -75,6 +77,10 @@ class Session:
 
     def on_tick(self, at: Moment) -> list[Receipt]:
         """Time passed: end what has waited longer than the policy lets it."""
+        for elicitation in list(self._ledger.running.values()):
+            expires_at = elicitation.task.expires_at if elicitation.task else None
+            if expires_at is not None and elicitation.is_open and at.wall_us >= expires_at:
+                self._ledger.expire(elicitation, at)
         limit = self._ledger.policy.wait_s * 1_000_000
         for operation in list(self._operations.waiting):
             since = operation.waiting_since
@@ -114,6 +120,8 @@ class Session:
                 self._initialized = True
             case "notifications/cancelled":
                 self._on_client_cancelled(params.get("requestId"), at)
+            case "notifications/tasks/status":
+                self._tasks.on_client_status(params, at)
             case str(method) if message.has_usable_id:
                 self._on_client_request(method, message, at)
             case _:
@@ -124,9 +132,7 @@ class Session:
         if method == "initialize":
             self._peers = self._peers.with_initialize(message.params)
         key = id_key(message.id)
-        is_duplicate = key in (
-            self._client_requests if self._peers.is_modern else self._client_ids
-        )
+        is_duplicate = key in (self._client_requests if self._peers.is_modern else self._client_ids)
         if is_duplicate:
             self._note_once(FindingName.DUPLICATE_ID, Direction.CLIENT_TO_SERVER, at)
         if len(self._client_ids) < _REMEMBERED:
@@ -135,6 +141,8 @@ class Session:
         if method in ORIGINATING_METHODS:
             arrival = self._operations.arrive(message, method, self._peers, at)
             self._round_trips.on_request(arrival, message, at)
+        elif method.startswith("tasks/"):
+            self._tasks.on_client_request(method, message, at)
 
     def _on_client_cancelled(self, request_id: object, at: Moment) -> None:
         operation = self._operations.outstanding.pop(id_key(request_id), None)
@@ -159,20 +167,25 @@ class Session:
                 self._completions.on_notification(message.params, self._peers, at)
             case "notifications/cancelled":
                 self._server_requests.on_cancelled(message.params.get("requestId"), at)
-            case str():
+            case "notifications/tasks/status" | "notifications/tasks":
+                self._tasks.on_status(message.params, at)
+            case str(method):
+                self._tasks.on_server_request(method, message)
                 self._server_requests.on_other_request(message)
             case _:
                 pass
 
     def _on_question(self, message: Message, at: Moment) -> None:
         outstanding = list(self._operations.outstanding.values())
+        # With several outstanding nothing on the wire says which one asks, unless it is a task.
+        operation = self._tasks.operation_of(message.params)
+        if operation is None and len(outstanding) == 1:
+            operation = outstanding[0]
         findings = []
         if not self._initialized and not self._peers.is_modern:
             findings.append(FindingName.BEFORE_INITIALIZED)
-        if not outstanding:
+        if not outstanding and operation is None:
             findings.append(FindingName.NO_ORIGINATING_REQUEST)
-        # With several outstanding nothing on the wire says which one asks.
-        operation = outstanding[0] if len(outstanding) == 1 else None
         self._server_requests.on_question(message, operation, self._peers, at, findings)
 
     def _on_server_response(self, message: Message, at: Moment) -> None:
@@ -186,12 +199,17 @@ class Session:
         if operation is not None:
             operation.peers = operation.peers.with_result_meta(result)
             self._on_operation_response(operation, message, result, at)
+        else:
+            self._tasks.on_server_response(message, at)
 
     def _on_operation_response(
         self, operation: Operation, message: Message, result: dict[str, Any], at: Moment
     ) -> None:
         if operation.ended:
             return  # the repetition of an operation that has had its result
+        if self._tasks.started_by(operation, result, at):
+            self._operations.wait(operation, at)
+            return
         if result.get("resultType") == "input_required":
             self._round_trips.on_interim(operation, result, at)
             self._operations.wait(operation, at)
