@@ -100,23 +100,23 @@ class Spool:
     """
 
     def __init__(
-        self, home: Path, connection: sqlite3.Connection, lock: FileLock, lock_timeout: float
+        self, home: Path, *, create: bool, durability: Durability, lock_timeout: float
     ) -> None:
         """Use :meth:`open`."""
         self.home = home
         self.path = home / FILE_NAME
-        self._connection = connection
-        self._mutex = threading.RLock()
-        self._lock = lock
+        self._durability = durability
         self._lock_timeout = lock_timeout
+        self._lock = FileLock(home / _LOCK_NAME)
         self._mark = HighWaterMark(home / _MARK_NAME)
+        self._mutex = threading.RLock()
         self._written: dict[UUID, int] = {}  # next sequences of the transaction under way
-        self._inode = self._find_inode()
-        self._location = _location(self.path, self._inode)
-        row = self._query("SELECT id FROM spool").fetchone()
-        if row is None:
-            raise SpoolError("spool_corrupt", f"{self.path} has lost its id; move it away")
-        self.id = UUID(bytes=row[0])
+        self._connection = self._connect(create)
+        try:
+            self._recognize()
+        except BaseException:
+            self._connection.close()
+            raise
 
     @classmethod
     def open(
@@ -132,23 +132,20 @@ class Spool:
         ``lock_timeout``: seconds to wait for other writers before ``spool_locked``.
         Raises also ``spool_not_ours``, ``spool_newer`` and :class:`HomeError`.
         """
-        lock = FileLock(home / _LOCK_NAME)
-        durability = Durability(durability)
-        if create:
-            make_home(home)
-            with _holding(lock, lock_timeout):
-                connection = connect(
-                    home, create=True, durability=durability, busy_timeout=lock_timeout
-                )
-        else:
-            connection = connect(
-                home, create=False, durability=durability, busy_timeout=lock_timeout
-            )
-        try:
-            return cls(home, connection, lock, lock_timeout)
-        except BaseException:
-            connection.close()
-            raise
+        return cls(
+            home, create=create, durability=Durability(durability), lock_timeout=lock_timeout
+        )
+
+    def reopen(self) -> None:
+        """After ``spool_missing`` or ``spool_replaced``: open what is there now, or make it.
+
+        Raises as :meth:`open`.
+        """
+        with self._mutex:
+            connection = self._connect(create=True)
+            self._connection.close()
+            self._connection = connection
+            self._recognize()
 
     def close(self) -> None:
         with self._mutex:
@@ -294,6 +291,22 @@ class Spool:
         ]
 
     # Inside
+
+    def _connect(self, create: bool) -> sqlite3.Connection:
+        if not create:
+            return connect(self.home, False, self._durability, self._lock_timeout)
+        make_home(self.home)
+        with _holding(self._lock, self._lock_timeout):
+            return connect(self.home, True, self._durability, self._lock_timeout)
+
+    def _recognize(self) -> None:
+        """Learn which spool this is and where it is."""
+        self._inode = self._find_inode()
+        self._location = _location(self.path, self._inode)
+        row = self._query("SELECT id FROM spool").fetchone()
+        if row is None:
+            raise SpoolError("spool_corrupt", f"{self.path} has lost its id; move it away")
+        self.id = UUID(bytes=row[0])
 
     def _query(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         with self._mutex, naming_errors(self.path):

@@ -60,7 +60,7 @@ class Durability(StrEnum):
 
 
 def connect(
-    home: Path, *, create: bool, durability: Durability, busy_timeout: float
+    home: Path, create: bool, durability: Durability, busy_timeout: float
 ) -> sqlite3.Connection:
     """A connection to the spool of a home directory; ``create`` makes it where there is none.
 
