@@ -35,11 +35,12 @@ from elicitation_receipts.schemas.vocabulary import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Redactor:
     """Redacts for one tenant and stream.
 
-    ``random`` gives bytes for ids and nonces; only a deterministic replay passes
+    ``stream_id`` goes into every payload digest, so that none can be moved to another
+    stream. ``random`` gives bytes for ids and nonces; only a deterministic replay passes
     anything but the operating system's.
     """
 

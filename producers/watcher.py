@@ -29,12 +29,15 @@ class Watcher:
 
     def __init__(self, redactor: Redactor, post: Post, name: str, sealer: Sealer) -> None:
         self._session = Session(redactor, post, name)
+        self._redactor = redactor
         self._sealer = sealer
         self._lock = threading.Lock()
 
     def observe(self, direction: Direction, line: bytes) -> Passage:
         """What to send where instead of ``line``: itself, unless its receipts must not be lost."""
         with self._lock:
+            # Another stream, where the spool was taken away under us and a new one begun.
+            self._redactor.stream_id = self._sealer.stream_id
             receipts = self._session.on_frame(direction, line, now())
             ticket = self._submit(receipts)
         if ticket is None or ticket.wait() or self._sealer.when_full is WhenFull.DROP:
@@ -59,7 +62,7 @@ class Watcher:
     def on_fault(self, direction: Direction | None) -> None:
         """The core failed on a message, which went on unread: what it would have left is lost."""
         if direction is not None:
-            self._sealer.lose(LossReason.WATCHER_FAULT)
+            self._sealer.count_lost(1, LossReason.WATCHER_FAULT)
 
     def close(self) -> None:
         """The connection ended."""

@@ -81,7 +81,6 @@ class Ledger:
         self._session = redactor.session(session)
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
         self._constant: dict[str, Any] = {
-            "stream_id": redactor.stream_id,
             "tenant": redactor.tenant,
             "environment": post.environment,
             "vantage": post.vantage,
@@ -492,6 +491,7 @@ class Ledger:
             names.append(FindingName.REDACTION_FAILED)
         receipt = Receipt(
             receipt_id=receipt_id,
+            stream_id=self.redactor.stream_id,
             event=event,
             occurred_at=at.wall_us,
             findings=tuple(
