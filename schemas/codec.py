@@ -5,8 +5,9 @@ fingerprint, and the datum (Avro 1.12 specification, "Single-object encoding" an
 "Schema fingerprints"). One receipt has exactly one encoding: what decodes, encodes to
 the same bytes again, which is why a leaf hash over them proves the receipt.
 
-fastavro by itself ignores trailing bytes, accepts non-canonical integers and array
-blocks, and drops unknown fields. Here each of them is an error with its own name.
+fastavro by itself ignores trailing bytes and accepts non-canonical integers and array
+blocks, and its writer drops unknown fields. Here each of them is an error with its own
+name: what was read is written again, and must be the same bytes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException, to_parsing_canonical_form
 from fastavro.schema import fingerprint as avro_fingerprint
 
+from elicitation_receipts.schemas.binary import Write, compile_writer
 from elicitation_receipts.schemas.datum import CLASSES, compile_schema
 from elicitation_receipts.schemas.errors import CodecError
 from elicitation_receipts.schemas.receipt import Receipt
@@ -40,12 +42,13 @@ _SCHEMA_FILE: Final = re.compile(r"receipt_v([1-9][0-9]*)\.avsc")
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One version of the contract. ``text``: its file; ``parsed``: what fastavro takes."""
+    """One version of the contract: its file's text, how to read (fastavro) and write it."""
 
     version: int
-    text: str
+    text: str = field(repr=False)
     fingerprint: bytes
     parsed: Any = field(repr=False)
+    write: Write = field(repr=False)
 
     @classmethod
     def parse(cls, version: int, text: str) -> Schema:
@@ -60,6 +63,7 @@ class Schema:
                 # Numbers stay numbers: fastavro would turn times into datetimes.
                 # The canonical form, and with it the fingerprint, has no logical types.
                 parsed=fastavro.parse_schema(_without_logical_types(schema)),
+                write=compile_writer(schema),
             )
         except (ValueError, TypeError, LookupError, AttributeError, SchemaParseException) as error:
             raise CodecError(
@@ -162,11 +166,9 @@ class Codec:
         return datum
 
     def _write(self, datum: dict[str, Any], schema: Schema) -> bytes:
-        body = BytesIO()
-        body.write(_MARKER)
-        body.write(schema.fingerprint)
-        fastavro.schemaless_writer(body, schema.parsed, datum, strict=True)
-        return body.getvalue()
+        message = bytearray(_MARKER + schema.fingerprint)
+        schema.write(datum, message)
+        return bytes(message)
 
 
 def _without_logical_types(schema: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -32,11 +33,14 @@ CLASSES: Final[Mapping[str, type]] = {
 #: A time ends where the year 9999 does: what reads it later (SQL, Python) knows no other year.
 LATEST_MICROS: Final = 253_402_300_799_999_999
 
+#: No rule of ``identifiers`` allows a longer string.
+_LONGEST_STRING: Final = 512
+
 _LARGEST: Final = {"int": 2**31 - 1, "long": 2**63 - 1, "timestamp-micros": LATEST_MICROS}
 
 
 class Converter(NamedTuple):
-    """What one place in the schema does with its values."""
+    """What one place in the schema does with its values; never asked about None."""
 
     #: Raise :class:`CodecError` unless this datum may stand here.
     check: Callable[[Any], None]
@@ -44,6 +48,8 @@ class Converter(NamedTuple):
     dump: Callable[[Any], Any] | None = None
     #: Checked datum → Python value; None where they are the same.
     load: Callable[[Any], Any] | None = None
+    #: Whether None may stand here.
+    optional: bool = False
 
 
 class RecordConverter(NamedTuple):
@@ -52,6 +58,7 @@ class RecordConverter(NamedTuple):
     check: Callable[[Any], None]
     dump: Callable[[Any], dict[str, Any]]
     load: Callable[[dict[str, Any]], Any]
+    optional: bool = False
 
 
 def compile_schema(schema: Any, classes: Mapping[str, type] = CLASSES) -> RecordConverter:
@@ -61,7 +68,7 @@ def compile_schema(schema: Any, classes: Mapping[str, type] = CLASSES) -> Record
     agree, or the schema has a type that could carry free text.
     """
     converter = _Compiler(classes).compile(schema, "receipt")
-    if not isinstance(converter, RecordConverter):
+    if not isinstance(converter, RecordConverter) or converter.optional:
         raise _corrupt("receipt")
     return converter
 
@@ -75,7 +82,7 @@ class _Compiler:
         """The converter for one place; ``path`` names the place in errors."""
         match schema:
             case ["null", inner]:
-                return _optional(self.compile(inner, path))
+                return self.compile(inner, path)._replace(optional=True)
             case str() if schema in self._named:
                 return self.compile(self._named[schema], path)
             case "int" | "long":
@@ -83,7 +90,7 @@ class _Compiler:
             case {"type": "long", "logicalType": "timestamp-micros"}:
                 return _number(_LARGEST["timestamp-micros"], path)
             case {"type": "string", "constraint": str(rule)} if rule in CONSTRAINTS:
-                return _string(CONSTRAINTS[rule], rule, path)
+                return _string(rule, path)
             case {"type": "array", "items": items}:
                 return _array(self.compile(items, f"{path}[]"), path)
             case {"type": "fixed", "name": str(name), "size": int(size)}:
@@ -107,15 +114,6 @@ class _Compiler:
         return self._classes[name]
 
 
-def _optional(inner: Converter | RecordConverter) -> Converter:
-    def check(value: Any) -> None:
-        if value is not None:
-            inner.check(value)
-
-    # A record asks for no conversion of None, so that most fields cost nothing.
-    return Converter(check, inner.dump, inner.load)
-
-
 def _number(largest: int, path: str) -> Converter:
     def check(value: Any) -> None:
         if type(value) is not int:  # a bool is an int to isinstance
@@ -126,11 +124,14 @@ def _number(largest: int, path: str) -> Converter:
     return Converter(check)
 
 
-def _string(allows: Callable[[str], bool], rule: str, path: str) -> Converter:
+def _string(rule: str, path: str) -> Converter:
+    # The same few names stand in every receipt.
+    allows = lru_cache(maxsize=256)(CONSTRAINTS[rule])
+
     def check(value: Any) -> None:
         if not isinstance(value, str):
             raise _wrong_type(path, "a string")
-        if not allows(value):
+        if len(value) > _LONGEST_STRING or not allows(value):
             raise CodecError(
                 "out_of_vocabulary", f"{path} does not satisfy the rule {rule!r}; use a reference"
             )
@@ -200,7 +201,7 @@ def _record(
         raise _corrupt(path)
     names = members.keys()
     values_of = attrgetter(*members)
-    checks = [(name, member.check) for name, member in members.items()]
+    checks = [(name, member.check, member.optional) for name, member in members.items()]
     dumps = [(name, member.dump) for name, member in members.items() if member.dump]
     loads = [(name, member.load) for name, member in members.items() if member.load]
 
@@ -209,8 +210,10 @@ def _record(
             raise _wrong_type(path, "a record")
         if value.keys() != names:
             raise _other_fields(value, members, path)
-        for name, check_member in checks:
-            check_member(value[name])
+        for name, check_member, optional in checks:
+            member = value[name]
+            if member is not None or not optional:
+                check_member(member)
 
     def dump(value: Any) -> dict[str, Any]:
         if not isinstance(value, cls):

@@ -194,9 +194,9 @@ def _split_port(place: str) -> tuple[str, str | None]:
         return place, None
     host, port = match[1], match[2] or ""
     digits = _PORT.fullmatch(port) if port.isascii() else None
-    if port and (digits is None or int(port) >= 2**16):
+    if port and (digits is None or int(digits[1]) >= 2**16):
         return host, None
-    return host, str(int(port)) if port else ""
+    return host, str(int(digits[1])) if digits else ""
 
 
 def _host_name(host: str) -> str | None:
