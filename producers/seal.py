@@ -50,6 +50,11 @@ class Ticket:
         return self._reason is None
 
     @property
+    def settled(self) -> bool:
+        """Whether `wait` would return at once."""
+        return self._settled.is_set()
+
+    @property
     def reason(self) -> LossReason | None:
         """Why the receipts were lost; None where they were not, or not yet."""
         return self._reason
@@ -212,14 +217,15 @@ class Sealer:
         now = time.monotonic()
         patient = [one for one in batch if now < one.deadline and not _is_own_fault(error)]
         lost = [one for one in batch if one not in patient]
-        for submission in lost:
-            reason = loss_reason(error)
-            first = submission.receipts[0]
-            with self._changed:
+        reason = loss_reason(error)
+        with self._changed:
+            for submission in lost:
+                first = submission.receipts[0]
                 self._count(len(submission.receipts), first.occurred_at, reason)
-            submission.ticket._settle(reason)
         if isinstance(error, SpoolError) and error.reason in _REOPEN_AFTER:
             self._reopen()
+        for submission in lost:
+            submission.ticket._settle(reason)
         if patient:
             self._put_back(patient)
             time.sleep(_RETRY)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample import PRODUCER, assert_unbroken, question, read_all, receipt
+from sample import PRODUCER, assert_unbroken, question, read_all, receipt, run
 
 from elicitation_receipts.schemas.chain import leaf_hash
 from elicitation_receipts.schemas.codec import decode
@@ -345,12 +343,10 @@ with Spool.open(Path(sys.argv[1]), durability="process", lock_timeout=60) as spo
 
 
 def test_eight_processes_write_one_unbroken_stream(home: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, home, "50"], env=environment)
-        for _ in range(8)
-    ]
-    assert [writer.wait(60) for writer in writers] == [0] * 8
+    writers = [run(WRITER, home, "50") for _ in range(8)]
+    for writer in writers:
+        writer.communicate(timeout=120)
+    assert [writer.returncode for writer in writers] == [0] * 8
     with Spool.open(home, create=False) as spool:
         assert [state.next_sequence for state in spool.streams()] == [801]
         assert_unbroken(spool)

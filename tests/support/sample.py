@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -25,38 +30,34 @@ PRODUCER = Producer("receipts", "0.1.0")
 
 def receipt(stream_id: UUID, event: Event = Event.NOTED, **fields: Any) -> Receipt:
     """A receipt of any event; ``fields`` override."""
-    return Receipt(
-        **{
-            "receipt_id": uuid4(),
-            "stream_id": stream_id,
-            "event": event,
-            "tenant": "default",
-            "vantage": Vantage.STDIO,
-            "fidelity": Fidelity.BYTES,
-            "producer_name": PRODUCER.name,
-            "producer_version": PRODUCER.version,
-            "occurred_at": time.time_ns() // 1000,
-        }
-        | fields
+    plain = Receipt(
+        receipt_id=uuid4(),
+        stream_id=stream_id,
+        event=event,
+        tenant="default",
+        vantage=Vantage.STDIO,
+        fidelity=Fidelity.BYTES,
+        producer_name=PRODUCER.name,
+        producer_version=PRODUCER.version,
+        occurred_at=time.time_ns() // 1000,
     )
+    return replace(plain, **fields)
 
 
 def question(stream_id: UUID, **fields: Any) -> Receipt:
-    """A form question that was just put."""
-    return receipt(
+    """A form question that was just put; ``fields`` override."""
+    put = receipt(
         stream_id,
         Event.REQUESTED,
-        **{
-            "elicitation_id": uuid4(),
-            "operation_id": uuid4(),
-            "round": 1,
-            "carrier": Carrier.SERVER_REQUEST,
-            "mode": Mode.FORM,
-            "presentation": Presentation.FORM,
-            "outcome": Outcome.OPEN,
-        }
-        | fields,
+        elicitation_id=uuid4(),
+        operation_id=uuid4(),
+        round=1,
+        carrier=Carrier.SERVER_REQUEST,
+        mode=Mode.FORM,
+        presentation=Presentation.FORM,
+        outcome=Outcome.OPEN,
     )
+    return replace(put, **fields)
 
 
 def read_all(spool: Spool) -> list[Receipt]:
@@ -75,3 +76,13 @@ def assert_unbroken(spool: Spool) -> None:
         ends[stored.stream_id] = (sequence + 1, leaf_hash(stored.message))
     states = {state.stream_id: (state.next_sequence, state.last_hash) for state in spool.streams()}
     assert states == ends
+
+
+def run(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """A Python process of its own that can import what tests can; its output is piped."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
