@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
@@ -20,15 +22,31 @@ DEBUG_VARIABLE: Final = "RECEIPTS_DEBUG"
 _INTERNAL_ERROR: Final = 3
 _INTERRUPTED: Final = 130
 
-#: Each command and the module that has it as ``app``, in the order of the help.
-_COMMANDS: Final = {
-    "tap": "tap",
-    "ship": "ship",
-    "land": "land",
-    "report": "report",
-    "status": "status",
-    "schema": "schema",
-    "settings": "show_settings",
+
+def _app_of(module: str) -> Callable[[], typer.Typer]:
+    def load() -> typer.Typer:
+        loaded: typer.Typer = import_module(f"elicitation_receipts.{module}").app
+        return loaded
+
+    return load
+
+
+def _report() -> typer.Typer:
+    from elicitation_receipts.queries.catalogue import Catalogue
+    from elicitation_receipts.report import group
+
+    return group(Catalogue())
+
+
+#: Each command and what loads it, in the order of the help.
+_COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
+    "tap": _app_of("tap"),
+    "ship": _app_of("ship"),
+    "land": _app_of("land"),
+    "report": _report,
+    "status": _app_of("status"),
+    "schema": _app_of("schema"),
+    "settings": _app_of("show_settings"),
 }
 
 
@@ -41,8 +59,7 @@ class _LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"elicitation_receipts.{_COMMANDS[cmd_name]}")
-        command = typer.main.get_command(module.app)
+        command = typer.main.get_command(_COMMANDS[cmd_name]())
         command.name = cmd_name
         return command
 
@@ -91,6 +108,8 @@ def run() -> NoReturn:
     No traceback reaches a user, and no message of an unforeseen error: either may hold
     what passed through.
     """
+    debug = os.environ.get(DEBUG_VARIABLE) == "1"
+    _set_up_logging(debug)
     try:
         app(prog_name="receipts")
     except ReceiptsError as error:
@@ -98,7 +117,7 @@ def run() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE) == "1":
+        if debug:
             raise
         _fail(
             f"internal_error: {type(error).__name__}; this is a defect, please report it "
@@ -106,6 +125,14 @@ def run() -> NoReturn:
             _INTERNAL_ERROR,
         )
     sys.exit(0)
+
+
+def _set_up_logging(debug: bool) -> None:
+    """Libraries log the trouble we name, in their own words and with tracebacks: keep them silent."""
+    if debug:
+        logging.basicConfig(level=logging.INFO)
+    else:
+        logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _fail(text: str, exit_code: int) -> NoReturn:

@@ -1,0 +1,46 @@
+"""Telemetry: export metrics where the standard ``OTEL_*`` variables ask for it, else not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Final
+
+from elicitation_receipts.schemas.errors import ReceiptsError
+
+_EXPORTER: Final = "OTEL_METRICS_EXPORTER"
+_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+#: The entry point of the one OTLP exporter the extra installs.
+_ENTRY_POINTS: Final = {"otlp": "otlp_proto_http"}
+
+
+def export_metrics(environ: Mapping[str, str] = os.environ) -> None:
+    """Set up the OpenTelemetry SDK for this process, if a variable names where metrics go.
+
+    ``OTEL_METRICS_EXPORTER``: exporters by name (otlp, console, none); without it, otlp
+    where an ``OTEL_EXPORTER_OTLP_*ENDPOINT`` is set. The SDK reads the other variables.
+    Raises ``otel_missing``.
+    """
+    default = "otlp" if any(environ.get(endpoint) for endpoint in _ENDPOINTS) else "none"
+    names = [name.strip() for name in (environ.get(_EXPORTER) or default).split(",")]
+    wanted = [_ENTRY_POINTS.get(name, name) for name in names if name not in ("", "none")]
+    if not wanted:
+        return
+    found = entry_points(group="opentelemetry_metrics_exporter")
+    missing = [name for name in wanted if name not in found.names]
+    if missing:
+        raise ReceiptsError(
+            "otel_missing",
+            f"{_EXPORTER} asks for an exporter that is not installed ({', '.join(missing)}); "
+            "install elicitation-receipts[otel], or set it to none",
+        )
+    from opentelemetry.metrics import set_meter_provider
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+    exporters = [found[name].load() for name in wanted]
+    # It exports for the last time when the process exits.
+    set_meter_provider(
+        MeterProvider([PeriodicExportingMetricReader(exporter()) for exporter in exporters])
+    )
