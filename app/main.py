@@ -40,6 +40,7 @@ def _report() -> typer.Typer:
 
 #: Each command and what loads it, in the order of the help.
 _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
+    "demo": _app_of("demo.command"),
     "tap": _app_of("tap"),
     "ship": _app_of("ship"),
     "land": _app_of("land"),
@@ -128,7 +129,7 @@ def run() -> NoReturn:
 
 
 def _set_up_logging(debug: bool) -> None:
-    """Libraries log the trouble we name, in their own words and with tracebacks: keep them silent."""
+    """Libraries log the trouble we name, in their own words, with tracebacks: not to the user."""
     if debug:
         logging.basicConfig(level=logging.INFO)
     else:

@@ -16,12 +16,15 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.identifiers import is_identifier, is_tenant
+
+if TYPE_CHECKING:
+    from elicitation_receipts.schemas.kafka import KafkaSettings
 
 FILE_NAME: Final = "receipts.toml"
 PREFIX: Final = "RECEIPTS_"
@@ -102,13 +105,20 @@ class Settings:
     kafka_ssl_password: str | None = _kafka("Password of our own private key.", secret=True)
     kafka_ssl_crlfile: str | None = _kafka("File with revoked certificates.")
 
-    def kafka_options(self) -> dict[str, str]:
-        """What is passed through to the Kafka client, by its own names."""
-        return {
+    def kafka_settings(self) -> KafkaSettings:
+        """How to reach Kafka. Raises ``kafka_not_set`` where no address is."""
+        from elicitation_receipts.schemas.kafka import KafkaSettings  # only here: it takes a while
+
+        if self.kafka is None:
+            raise UsageError(
+                "kafka_not_set", "no Kafka address: give --kafka host:port or set RECEIPTS_KAFKA"
+            )
+        options = {
             declared.name.removeprefix("kafka_"): getattr(self, declared.name)
             for declared in declarations().values()
             if declared.kafka_option and getattr(self, declared.name) is not None
         }
+        return KafkaSettings(self.kafka, self.kafka_topic, options)
 
 
 @dataclass(frozen=True, slots=True)

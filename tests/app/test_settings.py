@@ -135,10 +135,14 @@ def test_kafka_options_pass_through_by_the_clients_own_names(file: Path) -> None
         "RECEIPTS_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
         "RECEIPTS_KAFKA_SASL_PLAIN_PASSWORD": SECRET,
     }
-    assert load(file, {}, environ).settings.kafka_options() == {
-        "security_protocol": "SASL_SSL",
-        "sasl_plain_password": SECRET,
-    }
+    settings = load(file, {}, environ).settings.kafka_settings()
+    assert (settings.address, settings.topic) == ("127.0.0.1:9092", "other")
+    assert settings.options == {"security_protocol": "SASL_SSL", "sasl_plain_password": SECRET}
+
+
+def test_without_an_address_there_is_no_kafka(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"^kafka_not_set: "):
+        load(file, {}, {}).settings.kafka_settings()
 
 
 def test_the_client_knows_every_option_passed_through() -> None:

@@ -1,0 +1,68 @@
+"""``receipts ship``: what the spool holds, to Kafka."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from elicitation_receipts.consumers.metrics import Metrics
+from elicitation_receipts.invocation import PRODUCER, Invocation
+from elicitation_receipts.producers.recover import recover
+from elicitation_receipts.producers.ship import Shipper, create_topic
+from elicitation_receipts.progress import progress_bar
+from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.settings import option
+from elicitation_receipts.stopping import stop_on_signal
+from elicitation_receipts.telemetry import export_metrics
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def ship(
+    context: typer.Context,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on shipping what comes.")] = False,
+    create: Annotated[
+        bool, typer.Option("--create-topic", help="Create the topic where it does not exist.")
+    ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Seconds without an answer from Kafka to give up after; not with --follow."
+        ),
+    ] = 30.0,
+    kafka: Annotated[str | None, option("kafka")] = None,
+    kafka_topic: Annotated[str | None, option("kafka_topic")] = None,
+) -> None:
+    """Ship receipts from the home's spool to Kafka, each stream in order.
+
+    A receipt counts as shipped once Kafka has acknowledged it. SIGTERM lets the batch at hand
+    be finished.
+    """
+    invocation: Invocation = context.obj
+    loaded = invocation.load_settings({"kafka": kafka, "kafka_topic": kafka_topic})
+    settings = loaded.settings.kafka_settings()
+    home = invocation.home(create=False)
+    export_metrics()
+    metrics = Metrics()
+    with (
+        Spool.open(home.path, create=False) as spool,
+        stop_on_signal() as stop,
+        progress_bar("shipping") as show,
+    ):
+        recover(spool, PRODUCER)
+        if create:
+            create_topic(settings)
+        done = 0
+
+        def progress(more: int) -> None:
+            nonlocal done
+            done += more
+            metrics.shipped(more)
+            if show is not None:
+                show(done, sum(one.next_sequence - one.shipped_next for one in spool.streams()))
+
+        shipper = Shipper(spool, settings, timeout=timeout)
+        shipped = shipper.run(follow=follow, stop=stop, progress=progress)
+    typer.echo(f"shipped {shipped}")
