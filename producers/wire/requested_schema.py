@@ -12,6 +12,7 @@ schema; JSON Schema 2020-12.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -31,6 +32,10 @@ MAX_REFERENCES: Final = 1_000
 #: The four formats the protocol names; others are annotations, as JSON Schema says.
 _FORMATS: Final = FormatChecker(formats=("email", "uri", "date", "date-time"))
 _KEYWORDS: Final = {keyword.value: keyword for keyword in Keyword}
+
+
+#: Reference steps left to the validation that runs in this thread.
+_steps: Final = threading.local()
 
 
 class UnusableSchemaError(Exception):
@@ -63,8 +68,8 @@ def failures(schema: dict[str, Any], content: object) -> list[tuple[str | None, 
     The property is None where the object as a whole fails. Raises
     :class:`UnusableSchemaError` where the schema cannot be applied at all.
     """
-    validator = _answer_validator()(schema, format_checker=_FORMATS, registry=Registry())
-    validator.VALIDATORS["$ref"].budget = MAX_REFERENCES
+    validator = _AnswerValidator(schema, format_checker=_FORMATS, registry=Registry())
+    _steps.left = MAX_REFERENCES
     found: list[tuple[str | None, Keyword]] = []
     try:
         for error in validator.iter_errors(content):
@@ -87,19 +92,14 @@ def _reduce(error: ValidationError, content: object) -> Iterator[tuple[str | Non
         yield None, keyword
 
 
-class _References:
+def _reference(
+    validator: Any, ref: object, instance: object, schema: object
+) -> Iterator[ValidationError]:
     """``$ref`` as jsonschema follows it, with a bound on the steps of one validation."""
-
-    def __init__(self) -> None:
-        self.budget = MAX_REFERENCES
-
-    def __call__(
-        self, validator: Any, ref: object, instance: object, schema: object
-    ) -> Iterator[ValidationError]:
-        self.budget -= 1
-        if self.budget < 0:
-            raise UnusableSchemaError
-        yield from Draft202012Validator.VALIDATORS["$ref"](validator, ref, instance, schema) or ()
+    _steps.left -= 1
+    if _steps.left < 0:
+        raise UnusableSchemaError
+    yield from Draft202012Validator.VALIDATORS["$ref"](validator, ref, instance, schema) or ()
 
 
 def _pattern(
@@ -126,6 +126,6 @@ def _compiled(pattern: str) -> Any:
     return re2.compile(pattern, _quiet())
 
 
-def _answer_validator() -> Any:
-    # A class per validation: the reference budget is its own.
-    return extend(Draft202012Validator, {"$ref": _References(), "pattern": _pattern})
+_AnswerValidator: Final[Any] = extend(
+    Draft202012Validator, {"$ref": _reference, "pattern": _pattern}
+)
