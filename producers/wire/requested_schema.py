@@ -33,7 +33,6 @@ MAX_REFERENCES: Final = 1_000
 _FORMATS: Final = FormatChecker(formats=("email", "uri", "date", "date-time"))
 _KEYWORDS: Final = {keyword.value: keyword for keyword in Keyword}
 
-
 #: Reference steps left to the validation that runs in this thread.
 _steps: Final = threading.local()
 
@@ -92,14 +91,18 @@ def _reduce(error: ValidationError, content: object) -> Iterator[tuple[str | Non
         yield None, keyword
 
 
-def _reference(
-    validator: Any, ref: object, instance: object, schema: object
-) -> Iterator[ValidationError]:
-    """``$ref`` as jsonschema follows it, with a bound on the steps of one validation."""
-    _steps.left -= 1
-    if _steps.left < 0:
-        raise UnusableSchemaError
-    yield from Draft202012Validator.VALIDATORS["$ref"](validator, ref, instance, schema) or ()
+def _bounded(keyword: str) -> Any:
+    """A reference as jsonschema follows it, with a bound on the steps of one validation."""
+
+    def follow(
+        validator: Any, ref: object, instance: object, schema: object
+    ) -> Iterator[ValidationError]:
+        _steps.left -= 1
+        if _steps.left < 0:
+            raise UnusableSchemaError
+        yield from Draft202012Validator.VALIDATORS[keyword](validator, ref, instance, schema) or ()
+
+    return follow
 
 
 def _pattern(
@@ -127,5 +130,6 @@ def _compiled(pattern: str) -> Any:
 
 
 _AnswerValidator: Final[Any] = extend(
-    Draft202012Validator, {"$ref": _reference, "pattern": _pattern}
+    Draft202012Validator,
+    {"$ref": _bounded("$ref"), "$dynamicRef": _bounded("$dynamicRef"), "pattern": _pattern},
 )
