@@ -1,0 +1,1 @@
+"""The demo: the whole path on a real MCP server and client, in both protocol eras."""
