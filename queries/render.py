@@ -1,0 +1,136 @@
+"""Rendering: a result as a table for people, JSON, CSV or Parquet for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TextIO
+
+import duckdb
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from elicitation_receipts.queries.catalogue import Cell, Result
+from elicitation_receipts.schemas.errors import ReportError, UsageError
+
+#: Wider than any table: in a pipe or a file no cell is ever cut or wrapped.
+_UNBOUNDED: Final = 1_000_000
+
+
+class Format(StrEnum):
+    """``json`` is a list of objects, one a row; ``csv`` has a header; empty cells are NULL."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def render(result: Result, form: Format, stream: TextIO) -> None:
+    """Write the result as text. Parquet is binary and needs a file: UsageError."""
+    if form is Format.PARQUET:
+        raise UsageError("parquet_needs_output", "Parquet goes to a file: name it with --output")
+    _WRITERS[form](result, stream)
+
+
+def save(result: Result, form: Format, path: Path) -> None:
+    """Write the result to a file that is there whole or not at all; it replaces an older one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            if form is Format.PARQUET:
+                _parquet(result, temporary)
+            else:
+                with temporary.open("w", encoding="utf-8", newline="") as stream:
+                    render(result, form, stream)
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    except (OSError, duckdb.IOException) as error:
+        raise ReportError(
+            "output_unwritable", f"cannot write {path}: check that its folder is there and yours"
+        ) from error
+
+
+def _table(result: Result, stream: TextIO) -> None:
+    console = Console(file=stream, markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _UNBOUNDED
+    table = _wide(result)
+    if (
+        console.measure(table, options=console.options.update(width=_UNBOUNDED)).maximum
+        > console.width
+    ):
+        table = _tall(result)
+    console.print(table)
+
+
+def _wide(result: Result) -> Table:
+    """One line a row."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name, kind in zip(result.columns, result.types, strict=True):
+        table.add_column(name, justify="right" if _is_figure(kind) else "left", no_wrap=True)
+    for row in result.rows:
+        table.add_row(*map(_cell, row))
+    return table
+
+
+def _tall(result: Result) -> Table:
+    """One line a column, for rows that are wider than the terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in result.rows:
+        for name, value in zip(result.columns, row, strict=True):
+            table.add_row(name, _cell(value))
+        table.add_section()
+    return table
+
+
+def _is_figure(kind: str) -> bool:
+    return kind in ("BIGINT", "INTEGER", "DOUBLE")
+
+
+def _cell(value: Cell) -> Text:
+    if value is None:
+        return Text("-", style="dim")
+    return Text(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def _json(result: Result, stream: TextIO) -> None:
+    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    json.dump(rows, stream, indent=2, ensure_ascii=False, allow_nan=False, default=date.isoformat)
+    stream.write("\n")
+
+
+def _csv(result: Result, stream: TextIO) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(result.columns)
+    writer.writerows(result.rows)
+
+
+def _parquet(result: Result, path: Path) -> None:
+    columns = ", ".join(
+        f'"{name}" {kind}' for name, kind in zip(result.columns, result.types, strict=True)
+    )
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"CREATE TABLE report ({columns})")
+        with connection.appender("report") as appender:
+            appender.append_rows(result.rows)
+        connection.execute("COPY report TO $path (FORMAT parquet)", {"path": str(path)})
+
+
+_WRITERS: Final[Mapping[Format, Callable[[Result, TextIO], None]]] = {
+    Format.TABLE: _table,
+    Format.JSON: _json,
+    Format.CSV: _csv,
+}
