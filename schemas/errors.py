@@ -56,6 +56,10 @@ class WarehouseError(ReceiptsError):
     """The DuckDB database cannot be opened, read or written."""
 
 
+class ReportError(ReceiptsError):
+    """A report cannot be written where it was told to go."""
+
+
 class UsageError(ReceiptsError):
     """A setting or an option that makes no sense (exit code 2)."""
 
