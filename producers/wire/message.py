@@ -11,6 +11,7 @@ Sources: JSON-RPC 2.0; RFC 8259 §4 (names SHOULD be unique).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
@@ -33,8 +34,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) == len(pairs):
         return members
     repeating = RepeatedMembers(members)
-    names = [name for name, _ in pairs]
-    repeating.repeated = frozenset(name for name in names if names.count(name) > 1)
+    counts = Counter(name for name, _ in pairs)
+    repeating.repeated = frozenset(name for name, count in counts.items() if count > 1)
     return repeating
 
 
@@ -72,8 +73,9 @@ class Message:
 
     @property
     def is_response(self) -> bool:
-        return "method" not in self.members and (
-            "result" in self.members or "error" in self.members
+        """Whether it answers a request, if only with an id and neither result nor error."""
+        return "method" not in self.members and not self.members.keys().isdisjoint(
+            ("id", "result", "error")
         )
 
     @property
@@ -111,8 +113,11 @@ def as_object(value: object) -> dict[str, Any]:
 
 
 def id_key(value: object) -> tuple[str, object]:
-    """A JSON-RPC id with its type: ``1`` and ``"1"`` are two ids."""
-    return type(value).__name__, value
+    """A JSON-RPC id with its type: ``1`` and ``"1"`` are two ids.
+
+    No request that counts has an array or an object for an id: all of those are one key.
+    """
+    return type(value).__name__, None if isinstance(value, dict | list) else value
 
 
 def repeats(value: object, *names: str) -> bool:

@@ -172,10 +172,10 @@ class ServerRequests:
         elif "error" in members:
             self._refuse(elicitation, message, at, found)
             return
-        elif self._tasks.taken_over(elicitation, members["result"]):
+        elif self._tasks.taken_over(elicitation, members.get("result")):
             return
         else:
-            verdict = judge(elicitation.question, members["result"])
+            verdict = judge(elicitation.question, members.get("result"))
             if repeats_anywhere(members):
                 found.append(FindingName.DUPLICATE_MEMBER)
         self._ledger.answer(elicitation, verdict, at, findings=found, lenient=lenient)
@@ -221,7 +221,7 @@ class ServerRequests:
                 or (digest is not None and elicitation.digest == digest)
             ):
                 return elicitation  # the retry after -32042 is met by the same question
-            if elicitation.carrier not in _OURS or elicitation.is_open:
+            if elicitation.carrier not in _OURS or elicitation.is_running:
                 continue
             if digest is not None and elicitation.digest == digest:
                 return elicitation

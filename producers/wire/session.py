@@ -34,6 +34,8 @@ from elicitation_receipts.schemas.vocabulary import (
 
 #: The client's request ids remembered, to notice one used twice.
 _REMEMBERED: Final = 65_536
+#: Operations the client gave up, whose result may still come.
+_REMEMBERED_CANCELLED: Final = 1_024
 
 
 class Session:
@@ -55,6 +57,7 @@ class Session:
         self._initialized = False
         self._client_requests: dict[tuple[str, object], str] = {}
         self._client_ids: set[tuple[str, object]] = set()
+        self._cancelled: dict[tuple[str, object], Operation] = {}
         self._noted_once: set[object] = set()
 
     def on_frame(self, direction: Direction, raw: bytes, at: Moment) -> list[Receipt]:
@@ -145,11 +148,15 @@ class Session:
             self._tasks.on_client_request(method, message, at)
 
     def _on_client_cancelled(self, request_id: object, at: Moment) -> None:
-        operation = self._operations.outstanding.pop(id_key(request_id), None)
+        key = id_key(request_id)
+        operation = self._operations.outstanding.pop(key, None)
         if operation is None:
             return
-        self._client_requests.pop(id_key(request_id), None)
+        self._client_requests.pop(key, None)
         self._operations.end(operation)
+        self._cancelled[key] = operation
+        if len(self._cancelled) > _REMEMBERED_CANCELLED:
+            self._cancelled.pop(next(iter(self._cancelled)))
         for elicitation in operation.elicitations:
             if elicitation.is_open:
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.UNKNOWN, at)
@@ -189,6 +196,8 @@ class Session:
         self._server_requests.on_question(message, operation, self._peers, at, findings)
 
     def _on_server_response(self, message: Message, at: Moment) -> None:
+        if message.members.keys().isdisjoint(("result", "error")):
+            return  # delivers nothing
         key = id_key(message.id)
         method = self._client_requests.pop(key, None)
         operation = self._operations.outstanding.pop(key, None)
@@ -199,6 +208,8 @@ class Session:
         if operation is not None:
             operation.peers = operation.peers.with_result_meta(result)
             self._on_operation_response(operation, message, result, at)
+        elif (cancelled := self._cancelled.pop(key, None)) is not None:
+            self._ledger.finish(cancelled, *_kind(message, result), at)
         else:
             self._tasks.on_server_response(message, at)
 
