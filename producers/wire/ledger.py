@@ -7,7 +7,6 @@ terminal, what is a finding.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +15,8 @@ from uuid import UUID
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor, count_dropped
 from elicitation_receipts.producers.wire.answer import Judgement
+from elicitation_receipts.producers.wire.leak import holds, texts_of
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
-from elicitation_receipts.producers.wire.message import walk
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
@@ -204,7 +203,7 @@ class Ledger:
         elicitation.attempt += 1
         elicitation.outcome = judgement.outcome
         self._remember(elicitation, at)
-        elicitation.submitted.update(_texts(judgement.content))
+        elicitation.submitted.update(texts_of(judgement.content))
         self._write(
             Event.ANSWERED,
             elicitation,
@@ -333,7 +332,7 @@ class Ledger:
         operation.waiting = None
         for elicitation in operation.elicitations:
             findings = []
-            if result is not OperationResult.SUCCESS and _holds(members, elicitation.submitted):
+            if result is not OperationResult.SUCCESS and holds(members, elicitation.submitted):
                 findings.append(FindingName.VALUE_LEAKED_IN_ERROR)
             elicitation.submitted.clear()
             if self._proved_by(elicitation, result):
@@ -509,25 +508,3 @@ class Ledger:
 def _recent_key(elicitation: Elicitation) -> tuple[str | None, bytes]:
     tool = elicitation.operation.name if elicitation.operation else None
     return tool, elicitation.digest.value if elicitation.digest else b""
-
-
-def _texts(content: object) -> set[str]:
-    """The texts by which a submitted value of four bytes or more would be recognised."""
-    if not isinstance(content, dict):
-        return set()
-    found: set[str] = set()
-    for value in content.values():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str | int | float) and not isinstance(item, bool):
-                found.add(str(item))
-    # A validator's echo of the whole object, as Python and as JSON would print it.
-    echoes = {repr(content), json.dumps(content)} if content else set()
-    return {text for text in found if len(text.encode("utf-8", "replace")) >= 4} | echoes
-
-
-def _holds(members: object, texts: set[str]) -> bool:
-    """Whether any string in ``members`` holds one of ``texts``."""
-    if not texts:
-        return False
-    strings = [part for part in walk(members) if isinstance(part, str)]
-    return any(text in string for string in strings for text in texts)
