@@ -113,16 +113,13 @@ class Codec:
         ``non_canonical_encoding``, ``wrong_type``, ``out_of_vocabulary``, ``out_of_bounds``.
         """
         writer = self.schema_of(message)
-        body = BytesIO(message)
-        datum = self._read(body, writer)
-        if body.tell() != len(message):
-            raise CodecError("trailing_bytes", "the message goes on after the receipt")
+        datum = self._read(message, writer)
         if self._write(datum, writer) != message:
             raise CodecError(
                 "non_canonical_encoding", "the message is not the one encoding of its receipt"
             )
         if writer is not self.newest:
-            datum = self._read(body, writer, self.newest)
+            datum = self._read(message, writer, self.newest)
         self._convert.check(datum)
         receipt: Receipt = self._convert.load(datum)
         return receipt
@@ -143,27 +140,33 @@ class Codec:
             )
         return self.schemas[fingerprint]
 
-    def _read(self, body: BytesIO, writer: Schema, reader: Schema | None = None) -> Any:
+    def _read(self, message: bytes, writer: Schema, reader: Schema | None = None) -> Any:
+        # fastavro fails in many ways where its input ends. One byte more tells them from
+        # all other failures: who reads it was not content with the message.
+        body = BytesIO(message + b"\x00")
         body.seek(_HEADER_SIZE)
+        failure: Exception | None = None
+        datum = None
         try:
-            datum: Any = fastavro.schemaless_reader(
+            datum = fastavro.schemaless_reader(
                 body, writer.parsed, reader.parsed if reader else None
             )
-        except EOFError as error:
-            raise CodecError("truncated_datum", "the message ends within the receipt") from error
-        except IndexError as error:
-            raise CodecError(
-                "out_of_vocabulary", "the message holds a choice its schema does not have"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise CodecError("wrong_type", "the message holds a string that is no UTF-8") from error
-        except SchemaResolutionError as error:
-            raise CodecError(
-                "schema_corrupt",
-                f"schema {self.newest.version} cannot read what {writer.version} wrote; "
-                "install the package again",
-            ) from error
-        return datum
+        except (EOFError, IndexError, UnicodeDecodeError, SchemaResolutionError) as error:
+            failure = error
+        if body.tell() > len(message):
+            raise CodecError("truncated_datum", "the message ends within the receipt") from failure
+        match failure:
+            case IndexError():
+                reason, what = "out_of_vocabulary", "a choice that its schema does not have"
+            case UnicodeDecodeError():
+                reason, what = "wrong_type", "a string that is no UTF-8"
+            case SchemaResolutionError():
+                reason, what = "schema_corrupt", f"what schema {self.newest.version} cannot read"
+            case _ if body.tell() < len(message):
+                reason, what = "trailing_bytes", "more than the receipt"
+            case _:
+                return datum
+        raise CodecError(reason, f"the message holds {what}") from failure
 
     def _write(self, datum: dict[str, Any], schema: Schema) -> bytes:
         message = bytearray(_MARKER + schema.fingerprint)
@@ -209,6 +212,11 @@ def installed() -> Codec:
 def encode(receipt: Receipt) -> bytes:
     """See :meth:`Codec.encode`."""
     return installed().encode(receipt)
+
+
+def encode_datum(datum: dict[str, Any]) -> bytes:
+    """See :meth:`Codec.encode_datum`."""
+    return installed().encode_datum(datum)
 
 
 def decode(message: bytes) -> Receipt:
