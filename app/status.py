@@ -142,22 +142,36 @@ def _print(state: State, stream: TextIO) -> None:
     console.print(f"landed          {_or_none(warehouse and warehouse['receipts'])}")
     console.print(f"breaks          {_or_none(warehouse and _by_name(warehouse['breaks']))}")
     console.print(f"rejects         {_or_none(warehouse and _by_name(warehouse['rejects']))}")
-    _print_rows(console, state.streams or [])
-    _print_rows(console, warehouse["positions"] if warehouse else [])
+    _print_rows(
+        console,
+        state.streams or [],
+        tenant="tenant",
+        stream_id="stream",
+        last_sequence="last",
+        unshipped="unshipped",
+        landed_sequence="landed",
+    )
+    _print_rows(
+        console,
+        warehouse["positions"] if warehouse else [],
+        source="landed from",
+        partition="partition",
+        next_offset="next offset",
+    )
     for error in state.errors:
         typer.echo(f"receipts: {error}", err=True)
 
 
-def _print_rows(console: Console, rows: list[dict[str, Any]]) -> None:
+def _print_rows(console: Console, rows: list[dict[str, Any]], **columns: str) -> None:
+    """A table of the named values, each under its heading."""
     if not rows:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, value in rows[0].items():
-        table.add_column(
-            name.replace("_", " "), justify="right" if type(value) is int else "left", no_wrap=True
-        )
+    for name, heading in columns.items():
+        is_text = isinstance(rows[0][name], str)
+        table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
     for row in rows:
-        table.add_row(*("-" if value is None else str(value) for value in row.values()))
+        table.add_row(*("-" if row[name] is None else str(row[name]) for name in columns))
     console.print()
     console.print(table)
 
