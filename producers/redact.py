@@ -103,7 +103,7 @@ class Redactor:
         """Equal for equal questions of the tenant."""
         if question.presentation is Presentation.URL:
             origin = None if question.url is None else self.url_origin(question.url)
-            asked = None
+            asked: dict[str, Any] | None = None
         else:
             origin = None
             schema = question.schema or {}

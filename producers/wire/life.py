@@ -67,6 +67,13 @@ class Elicitation:
         """Waiting for an answer or, after consent, for its proof."""
         return self.outcome in _RUNNING
 
+    @property
+    def waits_for_the_client(self) -> bool:
+        """Running, and no connection will say that nothing more comes: a time limit does."""
+        if self.carrier is Carrier.SERVER_REQUEST or not self.is_running:
+            return False
+        return self.operation is None or not self.operation.is_in_flight
+
 
 @dataclass(slots=True, eq=False)
 class Operation:
@@ -100,3 +107,8 @@ class Operation:
     #: The task it goes on as, where the server made it one.
     task: TaskState | None = None
     ended: bool = False
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Its request, or the last retry of it, has no response yet."""
+        return not self.ended and self.waiting is None

@@ -18,6 +18,7 @@ from elicitation_receipts.producers.wire.life import Operation
 from elicitation_receipts.producers.wire.message import Message, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.schemas.digest import DigestError, canonical_digest
 from elicitation_receipts.schemas.vocabulary import FindingName, ReferenceKind
 
 #: Operations remembered after their end, to recognise a state used again.
@@ -57,7 +58,6 @@ class Operations:
         arguments = _canonical([method, name, params.get("arguments") or {}])
         state = self.state_digest(params)
         matches = self._matches(arguments, state)
-        answers = bool(params.get("inputResponses"))
         if len(matches) == 1:
             operation = matches[0]
             findings = self._retry_findings(operation, message, arguments, state)
@@ -78,7 +78,7 @@ class Operations:
             peers=peers,
         )
         self.outstanding[id_key(message.id)] = operation
-        if matches and answers:
+        if matches:
             for candidate in matches:
                 self.waiting.pop(candidate, None)
             return Arrival(operation, candidates=tuple(matches))
@@ -90,7 +90,7 @@ class Operations:
             issuers = self._by_state.get(state, [])
             same = [operation for operation in issuers if operation.arguments == arguments]
             if issuers:
-                return same or issuers
+                return _still_open(same or issuers)
         return [
             operation
             for operation in self.waiting
@@ -131,9 +131,10 @@ class Operations:
         assert digest is not None  # noqa: S101  a string has a digest
         operation.current_state = digest
         operation.states[digest] = False
-        issuers = self._by_state.setdefault(digest, [])
-        if operation not in issuers:
-            issuers.append(operation)
+        # Who asks now comes before who asked with an equal state and is done.
+        issuers = self._by_state.pop(digest, [])
+        running = [issuer for issuer in issuers if not issuer.ended and issuer is not operation]
+        self._by_state[digest] = [*running, operation]
         if len(self._by_state) > _REMEMBERED:
             self._by_state.pop(next(iter(self._by_state)))
 
@@ -150,9 +151,16 @@ class Operations:
         return self._redactor.reference(ReferenceKind.REQUEST_STATE, state).value
 
 
+def _still_open(operations: list[Operation]) -> list[Operation]:
+    """Those that have not ended; where all have, the last: its retry was sent once more."""
+    return [operation for operation in operations if not operation.ended] or operations[-1:]
+
+
 def _canonical(value: object) -> bytes:
     """A digest equal for equal JSON. Compared in memory only, never written."""
     if is_too_deep(value):
         return os.urandom(32)  # equal to nothing: what cannot be compared is never joined
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    try:
+        return canonical_digest(value)
+    except DigestError:  # what Unicode does not have is compared as it was sent
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()

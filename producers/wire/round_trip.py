@@ -43,8 +43,9 @@ class RoundTrips:
         self._ledger = ledger
         self._operations = operations
 
-    def on_interim(self, operation: Operation, result: dict[str, Any], at: Moment) -> None:
+    def on_interim(self, operation: Operation, message: Message, at: Moment) -> None:
         """``resultType: input_required``: each embedded ``elicitation/create`` puts a question."""
+        result = as_object(message.members.get("result"))
         requests = as_object(result.get("inputRequests"))
         state = result.get("requestState")
         if not requests and not isinstance(state, str):
@@ -56,10 +57,15 @@ class RoundTrips:
         operation.asked_keys = set(requests)
         for key, request in requests.items():
             if as_object(request).get("method") != "elicitation/create":
-                operation.keys.setdefault(key, None)
+                operation.keys[key] = None
                 continue
-            findings = []
-            if repeats(result) or repeats(requests, key) or repeats(request):
+            findings = [FindingName.BATCH_ARRAY] if message.in_batch else []
+            if (
+                repeats(message.members)
+                or repeats(result)
+                or repeats(requests, key)
+                or repeats(request)
+            ):
                 findings.append(FindingName.DUPLICATE_MEMBER)
             operation.keys[key] = self._ask(operation, key, request, state, at, findings)
 
@@ -110,13 +116,13 @@ class RoundTrips:
         odd.extend(self._unknown_keys(operation, answers))
         repetitions = []
         for key, response in answers.items():
-            elicitation = operation.keys.get(key)
-            if elicitation is None:
+            asked = operation.keys.get(key)
+            if asked is None:
                 continue
-            if key not in operation.asked_keys or not elicitation.is_open:
-                repetitions.append(elicitation)
+            if not asked.is_open:
+                repetitions.append(asked)
                 continue
-            self._answer(elicitation, message, key, response, at, odd)
+            self._answer(asked, message, key, response, at, odd)
             odd = []
         for elicitation in repetitions:
             self._ledger.note_repetition(elicitation, at, odd)
@@ -140,8 +146,6 @@ class RoundTrips:
         responses = message.params["inputResponses"]
         if repeats(message.members, "id", "method") or repeats(responses, key):
             verdict = Judgement(Outcome.MALFORMED, findings=(FindingName.DUPLICATE_MEMBER,))
-        elif message.in_batch:
-            verdict = Judgement(Outcome.MALFORMED, findings=(FindingName.BATCH_ARRAY,))
         else:
             verdict = judge(elicitation.question, response)
             if repeats_anywhere(response):

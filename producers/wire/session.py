@@ -80,16 +80,19 @@ class Session:
 
     def on_tick(self, at: Moment) -> list[Receipt]:
         """Time passed: end what has waited longer than the policy lets it."""
+        limit = self._ledger.policy.wait_s * 1_000_000
         for elicitation in list(self._ledger.running.values()):
             expires_at = elicitation.task.expires_at if elicitation.task else None
-            if expires_at is not None and elicitation.is_open and at.wall_us >= expires_at:
-                self._ledger.expire(elicitation, at)
-        limit = self._ledger.policy.wait_s * 1_000_000
+            if expires_at is not None:
+                if elicitation.is_open and at.wall_us >= expires_at:
+                    self._ledger.expire(elicitation, at)
+            elif elicitation.waits_for_the_client and at.since(elicitation.last_at) >= limit:
+                self._ledger.abandon(elicitation, at)
         for operation in list(self._operations.waiting):
             since = operation.waiting_since
-            if since is not None and at.since(since) >= limit:
+            # A task goes on by itself, and may ask however late.
+            if operation.task is None and since is not None and at.since(since) >= limit:
                 self._operations.end(operation)
-                self._abandon(operation.elicitations, at)
         return self._ledger.take()
 
     def retract(self, receipts: list[Receipt]) -> None:
@@ -142,6 +145,10 @@ class Session:
             self._client_ids.add(key)
         self._client_requests[key] = method
         if method in ORIGINATING_METHODS:
+            if message.in_batch and "inputResponses" in message.params:
+                # As every answer inside an array: recorded, not paired.
+                self._ledger.note([FindingName.BATCH_ARRAY], at, peers=self._peers)
+                return
             arrival = self._operations.arrive(message, method, self._peers, at)
             self._round_trips.on_request(arrival, message, at)
         elif method.startswith("tasks/"):
@@ -222,7 +229,7 @@ class Session:
             self._operations.wait(operation, at)
             return
         if result.get("resultType") == "input_required":
-            self._round_trips.on_interim(operation, result, at)
+            self._round_trips.on_interim(operation, message, at)
             self._operations.wait(operation, at)
             return
         if message.error_code == url_required.CODE and self._url_required.on_error(
