@@ -139,17 +139,20 @@ class Session:
             self._peers = self._peers.with_initialize(message.params)
         key = id_key(message.id)
         is_duplicate = key in (self._client_requests if self._peers.is_modern else self._client_ids)
-        if is_duplicate:
-            self._note_once(FindingName.DUPLICATE_ID, Direction.CLIENT_TO_SERVER, at)
         if len(self._client_ids) < _REMEMBERED:
             self._client_ids.add(key)
         self._client_requests[key] = method
+        arrival = None
         if method in ORIGINATING_METHODS:
             if message.in_batch and "inputResponses" in message.params:
                 # As every answer inside an array: recorded, not paired.
                 self._ledger.note([FindingName.BATCH_ARRAY], at, peers=self._peers)
                 return
             arrival = self._operations.arrive(message, method, self._peers, at)
+        is_reused_on_retry = arrival and FindingName.ID_REUSED_ON_RETRY in arrival.findings
+        if is_duplicate and not is_reused_on_retry:  # the narrower name replaces the wider
+            self._note_once(FindingName.DUPLICATE_ID, Direction.CLIENT_TO_SERVER, at)
+        if arrival is not None:
             self._round_trips.on_request(arrival, message, at)
         elif method.startswith("tasks/"):
             self._tasks.on_client_request(method, message, at)
@@ -240,6 +243,10 @@ class Session:
         if message.error_code == round_trip.MISSING_CAPABILITY:
             self._round_trips.on_missing_capability(operation, message, at)
         kind, members = _kind(message, result)
+        if self._url_required.survives(operation, kind):
+            operation.waiting = Carrier.URL_REQUIRED_ERROR
+            self._operations.wait(operation, at)
+            return
         self._ledger.finish(operation, kind, members, at)
         self._operations.end(operation)
 

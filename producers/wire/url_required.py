@@ -18,7 +18,12 @@ from elicitation_receipts.producers.wire.life import Elicitation, Operation
 from elicitation_receipts.producers.wire.message import Message, as_object
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.question import Question, read_question
-from elicitation_receipts.schemas.vocabulary import Carrier, FindingName, ReferenceKind
+from elicitation_receipts.schemas.vocabulary import (
+    Carrier,
+    FindingName,
+    OperationResult,
+    ReferenceKind,
+)
 
 CODE: Final = -32042
 
@@ -38,6 +43,8 @@ class UrlRequired:
             return False
         peers = operation.peers
         findings = [FindingName.RETIRED_CODE] if peers.is_modern else []
+        if message.in_batch:
+            findings.append(FindingName.BATCH_ARRAY)
         redactor = self._ledger.redactor
         for entry in entries:
             question = read_question(entry, peers.revision, self._ledger.policy)
@@ -64,6 +71,14 @@ class UrlRequired:
                 self._completions.expect(question.elicitation_id, elicitation)
         operation.waiting = Carrier.URL_REQUIRED_ERROR
         return True
+
+    @staticmethod
+    def survives(operation: Operation, result: OperationResult) -> bool:
+        """Whether a retry that fails leaves a question of ours open: the next may succeed."""
+        return result is not OperationResult.SUCCESS and any(
+            elicitation.carrier is Carrier.URL_REQUIRED_ERROR and elicitation.is_open
+            for elicitation in operation.elicitations
+        )
 
     def _earlier_round(self, operation: Operation, question: Question) -> Elicitation | None:
         digest = self._ledger.digest(question)
