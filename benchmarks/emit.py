@@ -1,0 +1,58 @@
+"""How long it takes until a receipt is durable, beside one bare sync of the same disk."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import time
+from pathlib import Path
+
+from lives import receipts
+from measure import percentile
+
+from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.spool import Producer, Spool
+
+_PRODUCER = Producer("benchmark", "0.1.0")
+
+
+def appends(folder: Path, durability: str, count: int) -> list[float]:
+    """Microseconds of ``count`` appends of one receipt each."""
+    home = folder / f"emit-{durability}"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700)
+    keys = Keyring.open(home / "keys").tenant("default")
+    with Spool.open(home, durability=durability) as spool:
+        stream = spool.stream_for("default", _PRODUCER)
+        ready = list(itertools.islice(receipts(stream, keys), count))
+        taken = []
+        for receipt in ready:
+            started = time.perf_counter()
+            spool.append([receipt])
+            taken.append((time.perf_counter() - started) * 1e6)
+    return taken
+
+
+def syncs(folder: Path, count: int) -> list[float]:
+    """Microseconds of ``count`` writes of 500 bytes, each followed by fdatasync."""
+    fd = os.open(folder / "sync", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    try:
+        taken = []
+        for _ in range(count):
+            started = time.perf_counter()
+            os.write(fd, b"x" * 500)
+            os.fdatasync(fd)
+            taken.append((time.perf_counter() - started) * 1e6)
+    finally:
+        os.close(fd)
+    return taken
+
+
+def cases(folder: Path, count: int) -> dict[str, tuple[str, object]]:
+    return {
+        "sync_p50_us": ("us", lambda: percentile(syncs(folder, count), 0.5)),
+        "emit_power_p50_us": ("us", lambda: percentile(appends(folder, "power", count), 0.5)),
+        "emit_process_p50_us": ("us", lambda: percentile(appends(folder, "process", count), 0.5)),
+        "emit_process_per_s": ("/s", lambda: 1e6 * count / sum(appends(folder, "process", count))),
+    }
