@@ -25,6 +25,7 @@ from elicitation_receipts.producers.wire.url_required import UrlRequired
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import (
     ORIGINATING_METHODS,
+    Carrier,
     DecidedBy,
     Event,
     FindingName,
