@@ -140,14 +140,14 @@ def _oddness(first: str, second: str) -> int:
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 #: Schemes that say by themselves what an address is; their addresses have no origin.
 _OTHER_SCHEMES: Final = frozenset(
-    "about blob data file ftp javascript mailto tel vbscript ws wss".split()  # noqa: SIM905
+    {"about", "blob", "data", "file", "ftp", "javascript", "mailto", "tel", "vbscript", "ws", "wss"}
 )
 _NO_ORIGIN: Final = "other:"
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _PORT: Final = re.compile(r"0*([0-9]{1,5})")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_ORIGIN: Final = re.compile(r"(https?)://(.+?)(?::([1-9][0-9]{0,4}))?")
+_ORIGIN: Final = re.compile(r"(https?)://(.+?)(?::(0|[1-9][0-9]{0,4}))?")
 _C0_AND_SPACE: Final = "".join(map(chr, range(0x21)))
 
 
@@ -180,9 +180,9 @@ def origin_of(url: str, reference: Callable[[str], str]) -> str:
     authority = re.split(r"[/\\?#]", address[match.end() :].lstrip("/\\"), maxsplit=1)[0]
     place = authority.rpartition("@")[2]
     host, port = _split_port(place)
-    name = _host_name(host)
-    if name is None or port is None:
+    if port is None:
         return f"{scheme}://{reference(place.lower())}"
+    name = _host_name(host) or reference(host.lower())
     suffix = "" if port in ("", str(_DEFAULT_PORTS[scheme])) else f":{port}"
     return f"{scheme}://{name}{suffix}"
 
@@ -202,10 +202,7 @@ def _split_port(place: str) -> tuple[str, str | None]:
 def _host_name(host: str) -> str | None:
     """A host in its one normal form, or None where it has none that is safe."""
     if host.startswith("["):
-        try:
-            return f"[{ipaddress.IPv6Address(host[1:-1]).compressed}]" if "%" not in host else None
-        except ValueError:
-            return None
+        return _ipv6(host)
     try:
         name = unquote(host, errors="strict").lower()
         if not name.isascii():
@@ -216,9 +213,23 @@ def _host_name(host: str) -> str | None:
     return name if _is_host(name) else None
 
 
+def _ipv6(host: str) -> str | None:
+    try:
+        address = ipaddress.IPv6Address(host[1:-1])
+    except ValueError:
+        return None
+    if not host.endswith("]") or address.scope_id is not None:
+        return None
+    if address.ipv4_mapped is not None:
+        # Python 3.13 writes these in another way than 3.11 does.
+        high, low = divmod(int(address.ipv4_mapped), 2**16)
+        return f"[::ffff:{high:x}:{low:x}]"
+    return f"[{address.compressed}]"
+
+
 def _is_host(host: str) -> bool:
-    if host.startswith("[") and host.endswith("]"):
-        return _host_name(host) == host
+    if host.startswith("["):
+        return _ipv6(host) == host
     if len(host) > 253:
         return False
     labels = host.split(".")
