@@ -1,0 +1,187 @@
+"""Kafka as a source: every partition of the topic, from our own positions on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Final, Self
+
+from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.errors import KafkaError, OffsetOutOfRangeError, for_code
+
+from elicitation_receipts.consumers.source import Positions, Record
+from elicitation_receipts.schemas.errors import SourceError
+from elicitation_receipts.schemas.kafka import KAFKA_ERRORS, KafkaSettings, explain
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE: Final = 10.0
+
+
+class KafkaSource:
+    """The topic, record by record, committed transactions only.
+
+    What has landed stands in the warehouse and nowhere else. So a lander assigns itself all
+    partitions and does not join ``group``: members share a topic, and two warehouses under
+    one group's name would each get half of it without a word. Nor is there a session that
+    must time out after a crash. To the group offsets are committed for lag tools to see.
+
+    ``patience``: for how many seconds a broker may be silent before it counts as
+    unavailable. Connects on first use. Not for several threads at once. Every method raises
+    :class:`SourceError`: ``source_expired`` where records we still wanted are gone from the
+    topic, and the reasons of :func:`explain`.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        group: str = "elicitation-receipts",
+        patience: float = _PATIENCE,
+    ) -> None:
+        self._settings = settings
+        self._group = group
+        self._patience_ms = round(patience * 1000)
+        self._consumer: KafkaConsumer | None = None
+        self._name = ""
+        #: Where the consumer reads on by itself, by partition: asked for another place, it seeks.
+        self._next: dict[int, int] = {}
+        #: Where partitions without a position of ours began when we came to them.
+        self._first: dict[int, int] = {}
+
+    @property
+    def name(self) -> str:
+        """Cluster, topic and the topic's id: a topic made anew under its old name is another."""
+        self._connected()
+        return self._name
+
+    @property
+    def topic(self) -> str:
+        return self._settings.topic
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            with suppress(KafkaError):
+                self._consumer.close(autocommit=False)
+            self._consumer = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def fetch(self, positions: Positions, limit: int, timeout: float) -> list[Record]:
+        consumer = self._connected()
+        with self._naming_errors():
+            self._seek(consumer, positions)
+            try:
+                polled = consumer.poll(timeout_ms=round(timeout * 1000), max_records=limit)
+            except OffsetOutOfRangeError:
+                self._next.clear()
+                self._seek(consumer, positions)  # says which records are gone
+                return []
+        for partition, records in polled.items():
+            self._next[partition.partition] = records[-1].offset + 1
+        return [
+            Record(record.partition, record.offset, record.key, record.value)
+            for records in polled.values()
+            for record in records
+        ]
+
+    def commit(self, positions: Positions) -> None:
+        consumer = self._connected()
+        try:
+            consumer.commit(
+                {
+                    self._at(partition): OffsetAndMetadata(offset, "", -1)
+                    for partition, offset in positions.items()
+                },
+                timeout_ms=self._patience_ms,
+            )
+        except KafkaError as error:
+            _log.debug("the group's offsets were not committed: %s", type(error).__name__)
+
+    def lag(self, positions: Positions) -> int:
+        consumer = self._connected()
+        with self._naming_errors():
+            self._seek(consumer, positions)
+            ends = consumer.end_offsets(list(consumer.assignment()), timeout_ms=self._patience_ms)
+            # The consumer's own place is past markers of transactions, which are no records.
+            return sum(max(0, end - consumer.position(place)) for place, end in ends.items())
+
+    def _connected(self) -> KafkaConsumer:
+        if self._consumer is None:
+            with self._naming_errors():
+                self._consumer = self._connect()
+        return self._consumer
+
+    def _connect(self) -> KafkaConsumer:
+        settings = self._settings
+        admin = settings.connect(KafkaAdminClient, bootstrap_timeout_ms=self._patience_ms)
+        try:
+            cluster = admin.describe_cluster()["cluster_id"]
+            [found] = admin.describe_topics([settings.topic])
+        finally:
+            admin.close()
+        if found["error_code"]:
+            raise for_code(found["error_code"])(settings.topic)
+        self._name = f"kafka:{cluster}/{settings.topic}/{found['topic_id']}"
+        self._next.clear()
+        self._first.clear()
+        consumer = settings.connect(
+            KafkaConsumer,
+            bootstrap_timeout_ms=self._patience_ms,
+            group_id=self._group,
+            enable_auto_commit=False,
+            auto_offset_reset="none",  # at our position, and never anywhere else by itself
+            isolation_level="read_committed",
+            metrics_enabled=False,
+        )
+        consumer.assign([self._at(part["partition_index"]) for part in found["partitions"]])
+        return consumer
+
+    def _seek(self, consumer: KafkaConsumer, positions: Positions) -> None:
+        """Have the consumer read on at ``positions``, where it would not anyway."""
+        wanted = {**self._first, **positions}
+        moved = [
+            place
+            for place in consumer.assignment()
+            if place.partition not in self._next
+            or self._next[place.partition] != wanted[place.partition]
+        ]
+        if not moved:
+            return
+        starts = consumer.beginning_offsets(moved, timeout_ms=self._patience_ms)
+        ends = consumer.end_offsets(moved, timeout_ms=self._patience_ms)
+        for place in moved:
+            start, end = starts[place], ends[place]
+            position = positions.get(place.partition)
+            if position is None:
+                position = self._first[place.partition] = start
+            if not start <= position <= end:
+                raise SourceError(
+                    "source_expired",
+                    f"{place.topic}/{place.partition} has offsets {start} to {end} and landing "
+                    f"stopped before {position}: what lay between is gone. To go on with what is "
+                    f"there, delete this partition's row in the table positions",
+                )
+            consumer.seek(place, position)
+            self._next[place.partition] = position
+
+    def _at(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._settings.topic, partition)
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except KAFKA_ERRORS as error:
+            self.close()
+            raise SourceError(*explain(error, self._settings)) from error

@@ -1,0 +1,148 @@
+"""Landing: from a source into the warehouse, each receipt once, each transaction whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+
+from elicitation_receipts.consumers.batch import Batch, PositionsMoved, land_batch, read_positions
+from elicitation_receipts.consumers.metrics import Metrics
+from elicitation_receipts.consumers.source import Positions, Record, Source
+from elicitation_receipts.consumers.warehouse import Warehouse
+from elicitation_receipts.schemas.errors import SourceError, WarehouseError
+from elicitation_receipts.schemas.keys import Key
+
+__all__ = ["Lander", "LandingSummary", "Progress", "Warehouse"]
+
+#: Records in one transaction, at most.
+BATCH: Final = 10_000
+
+# While there is a backlog the database stays open, since opening and closing it for every
+# batch costs four fifths of the speed; then whoever else waits for it has a turn.
+_HOLD_SECONDS: Final = 2.0
+_HOLD_BATCHES: Final = 20
+
+_WAIT_FOR_RECORDS: Final = 0.5
+_WAIT_FOR_MORE: Final = 0.05  # while the database is held
+_PAUSE_AFTER_ERROR: Final = 1.0
+#: Errors that pass: who follows waits until they have.
+_PASSING: Final = frozenset({"broker_unavailable", "warehouse_busy"})
+
+
+@dataclass(frozen=True, slots=True)
+class LandingSummary:
+    """What a landing did. ``breaks``: gaps and broken links found, whether healed since or not."""
+
+    landed: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    breaks: int = 0
+
+    def __add__(self, other: LandingSummary) -> LandingSummary:
+        return LandingSummary(
+            self.landed + other.landed,
+            self.duplicates + other.duplicates,
+            self.rejected + other.rejected,
+            self.breaks + other.breaks,
+        )
+
+
+#: Is told after every transaction what was done so far, and how many records remain.
+Progress = Callable[[LandingSummary, int], None]
+
+
+class Lander:
+    """Lands one source in one warehouse.
+
+    Rows and the source's position commit in one transaction, so whatever happens, the
+    warehouse holds exactly what lies before its positions. Any number of landers may run at
+    once; on one warehouse they take turns.
+
+    ``key``: the lander's own key, under which rejected messages are digested.
+    """
+
+    def __init__(
+        self, warehouse: Warehouse, source: Source, key: Key, metrics: Metrics | None = None
+    ) -> None:
+        self._warehouse = warehouse
+        self._source = source
+        self._key = key
+        self._metrics = metrics or Metrics()
+        self._summary = LandingSummary()
+
+    def land(
+        self,
+        *,
+        follow: bool = False,
+        stop: Event | None = None,
+        progress: Progress | None = None,
+    ) -> LandingSummary:
+        """Land all there is; with ``follow`` also all that comes, until ``stop`` is set.
+
+        Who follows waits for a broker that is down and a warehouse that is busy. Raises
+        :class:`SourceError` and :class:`WarehouseError`; what was committed before stays.
+        """
+        stop = stop or Event()
+        self._summary = LandingSummary()
+        positions: Positions | None = None
+        while not stop.is_set():
+            try:
+                if positions is None:
+                    with self._warehouse.open() as database:
+                        positions = read_positions(database, self._source.name)
+                if not follow and self._report(positions, progress) == 0:
+                    break
+                records = self._source.fetch(positions, BATCH, _WAIT_FOR_RECORDS)
+                if records:
+                    positions = self._land_backlog(positions, records, stop, progress)
+                    self._source.commit(positions)
+            except (SourceError, WarehouseError) as error:
+                if not follow or error.reason not in _PASSING:
+                    raise
+                stop.wait(_PAUSE_AFTER_ERROR)
+        return self._summary
+
+    def _land_backlog(
+        self,
+        positions: Positions,
+        records: list[Record],
+        stop: Event,
+        progress: Progress | None,
+    ) -> Positions:
+        """Land ``records``, which lie at ``positions``, and what follows; where to read on then."""
+        until = time.monotonic() + _HOLD_SECONDS
+        with self._warehouse.open() as database:
+            for _ in range(_HOLD_BATCHES):
+                try:
+                    batch = land_batch(database, self._source, self._key, positions, records)
+                except PositionsMoved as moved:
+                    return moved.positions
+                self._count(batch)
+                positions = batch.positions
+                if stop.is_set() or time.monotonic() > until:
+                    break
+                self._report(positions, progress)
+                records = self._source.fetch(positions, BATCH, _WAIT_FOR_MORE)
+                if not records:
+                    break
+        return positions
+
+    def _count(self, batch: Batch) -> None:
+        self._summary += LandingSummary(
+            len(batch.landed), batch.duplicates, len(batch.rejects), batch.breaks
+        )
+        for receipt in batch.landed:
+            self._metrics.landed(receipt)
+        for reject in batch.rejects:
+            self._metrics.rejected(reject.reason)
+
+    def _report(self, positions: Positions, progress: Progress | None) -> int:
+        """Say how far we are; how many records remain."""
+        remaining = self._source.lag(positions)
+        self._metrics.lag(remaining)
+        if progress is not None:
+            progress(self._summary, remaining)
+        return remaining

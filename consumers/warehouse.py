@@ -1,0 +1,228 @@
+"""The warehouse: the DuckDB database receipts land in, opened, created and kept up to date."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from elicitation_receipts.consumers import migrations
+from elicitation_receipts.consumers.rows import now
+from elicitation_receipts.schemas.errors import WarehouseError
+from elicitation_receipts.schemas.lock import FileLock, LockError, LockTimeout
+
+#: The lock file beside a database; whoever opens the database waits for it.
+LOCK_NAME: Final = "land.lock"
+
+_WAIT: Final = 10.0
+_PAUSE: Final = 0.05
+_MIGRATION_FILE: Final = re.compile(r"([0-9]{4})_([a-z_]+)\.sql")
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    # By default DuckDB fetches extensions from the network when it thinks one is needed.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    # By default a table that does not exist is looked for among Python's variables.
+    "python_enable_replacements": False,
+    # At the default of 16 MiB a backlog is checkpointed after every second batch.
+    "wal_autocheckpoint": "256MB",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A numbered change of the database: ``name`` and text of its SQL file."""
+
+    number: int
+    name: str
+    sql: str
+
+
+class Warehouse:
+    """A DuckDB file. One process at a time writes to it, or any number read it together.
+
+    Whoever wants it queues at a lock file beside it, so that neither landers nor readers
+    starve. ``wait``: for how many seconds. Both ways to open it raise
+    :class:`WarehouseError`: ``warehouse_busy``, ``warehouse_unwritable``,
+    ``warehouse_unreadable``, ``warehouse_not_ours``, ``warehouse_newer``, and
+    ``warehouse_failed`` for what DuckDB raises while it is open.
+    """
+
+    def __init__(self, path: Path, wait: float = _WAIT) -> None:
+        self.path = path
+        self._wait = wait
+
+    @contextmanager
+    def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database, made or migrated as needed, for reading and writing."""
+        with self._turn() as deadline, self._connect(deadline) as database:
+            self._migrate(database)
+            with self._naming_errors():
+                yield database
+
+    @contextmanager
+    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database for reading; ``warehouse_missing`` where nothing has landed yet."""
+        if not self.path.exists():
+            raise WarehouseError(
+                "warehouse_missing", f"{self.path} is not there yet; `receipts land` makes it"
+            )
+        with self._turn() as deadline:
+            database = self._connect(deadline, read_only=True)
+            if self._pending(database):
+                database.close()
+                with self._connect(deadline) as writable:
+                    self._migrate(writable)
+                database = self._connect(deadline, read_only=True)
+        # Others may read along from here on; who wants to write waits for the file itself.
+        with database, self._naming_errors():
+            yield database
+
+    @contextmanager
+    def _turn(self) -> Iterator[float]:
+        """Hold the lock file; the time (monotonic) until which the file may be waited for."""
+        deadline = time.monotonic() + self._wait
+        lock = FileLock(self.path.with_name(LOCK_NAME))
+        try:
+            lock.acquire(self._wait)
+        except LockTimeout as error:
+            raise WarehouseError(
+                "warehouse_busy",
+                f"another process is landing in {self.path}; try again when it is done",
+            ) from error
+        except LockError as error:
+            raise self._unwritable() from error
+        try:
+            yield deadline
+        finally:
+            lock.release()
+
+    def _connect(self, deadline: float, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+        while True:
+            try:
+                return duckdb.connect(self.path, read_only=read_only, config=_CONFIG)
+            except duckdb.Error as error:
+                holder = _holder(error)
+                if holder is None:
+                    raise self._refused(error) from error
+                if time.monotonic() >= deadline:
+                    raise WarehouseError(
+                        "warehouse_busy",
+                        f"{holder} has {self.path} open; close it there, or try again later",
+                    ) from error
+            time.sleep(_PAUSE)
+
+    def _refused(self, error: duckdb.Error) -> WarehouseError:
+        if "Cannot open file" in str(error):
+            return self._unwritable()
+        return WarehouseError(
+            "warehouse_unreadable",
+            f"{self.path} is damaged, or no database this DuckDB can read; "
+            "move it away and land anew",
+        )
+
+    def _unwritable(self) -> WarehouseError:
+        return WarehouseError(
+            "warehouse_unwritable",
+            f"cannot write to {self.path}; check that its folder exists and is yours",
+        )
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            # DuckDB's own words may repeat a value; its type says enough.
+            raise WarehouseError(
+                "warehouse_failed",
+                f"DuckDB failed on {self.path} ({type(error).__name__}) and changed nothing; "
+                "check the disk, then try again",
+            ) from error
+
+    def _migrate(self, database: duckdb.DuckDBPyConnection) -> None:
+        for migration in self._pending(database):
+            try:
+                _apply(database, migration)
+            except duckdb.Error as error:
+                raise self._refused(error) from error
+
+    def _pending(self, database: duckdb.DuckDBPyConnection) -> list[Migration]:
+        """The migrations still to apply; refuses a database that is not ours, or newer."""
+        known = installed_migrations()
+        ours = [(migration.number, migration.name) for migration in known]
+        try:
+            applied = _applied(database)
+        except duckdb.Error as error:
+            raise self._refused(error) from error
+        if applied is None or applied[: len(ours)] != ours[: len(applied)]:
+            raise WarehouseError(
+                "warehouse_not_ours",
+                f"{self.path} is somebody else's DuckDB database; name another file",
+            )
+        if len(applied) > len(ours):
+            raise WarehouseError(
+                "warehouse_newer",
+                f"{self.path} was written by a newer version; install that version",
+            )
+        return known[len(applied) :]
+
+
+def installed_migrations() -> list[Migration]:
+    """The migrations this package brings, in their order, numbered from 1 without gaps."""
+    return sorted(
+        (
+            Migration(int(match[1]), match[2], file.read_text(encoding="utf-8"))
+            for file in resources.files(migrations).iterdir()
+            if (match := _MIGRATION_FILE.fullmatch(file.name))
+        ),
+        key=lambda migration: migration.number,
+    )
+
+
+def _applied(database: duckdb.DuckDBPyConnection) -> list[tuple[int, str]] | None:
+    """Number and name of each applied migration; None: there is something, but not ours."""
+    tables = database.execute(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
+    ).fetchall()
+    if not tables:
+        return []
+    try:
+        rows = database.execute("SELECT number, name FROM migrations ORDER BY number").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):
+        return None
+    return rows or None
+
+
+def _apply(database: duckdb.DuckDBPyConnection, migration: Migration) -> None:
+    database.begin()
+    try:
+        if migration.number == 1:
+            database.execute(
+                "CREATE TABLE migrations ("
+                "number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
+            )
+        database.execute(migration.sql)
+        database.execute(
+            "INSERT INTO migrations VALUES (?, ?, ?)", [migration.number, migration.name, now()]
+        )
+        database.commit()
+    except BaseException:
+        database.rollback()
+        raise
+
+
+def _holder(error: duckdb.Error) -> str | None:
+    """Who has the file open, if that is what the error says."""
+    text = str(error)
+    if "different configuration" in text:
+        return "this process"
+    if "Could not set lock" not in text:
+        return None
+    match = re.search(r"\(PID (\d+)\)", text)
+    return f"process {match[1]}" if match else "another process"
