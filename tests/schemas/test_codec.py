@@ -400,8 +400,9 @@ class TestEncode:
         marked = f"{text} {text}"  # no constraint allows a space
         for name, value in datum_of(encode(receipt)).items():
             if isinstance(value, str):
+                changed: dict[str, Any] = {name: marked}
                 with pytest.raises(CodecError):
-                    encode(replace(receipt, **{name: marked}))
+                    encode(replace(receipt, **changed))
 
 
 class TestVersions:

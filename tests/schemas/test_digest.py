@@ -65,7 +65,7 @@ class TestExactBytes:
         )
 
     def test_question(self) -> None:
-        schema = {"required": [], "properties": {}}
+        schema: dict[str, Any] = {"required": [], "properties": {}}
         digest = question_digest(KEY, Mode.FORM, "Which branch?", schema, None)
         assert digest.key_id == KEY.id
         assert digest.value == by_hand(
