@@ -71,7 +71,8 @@ class FileLock:
     def release(self) -> None:
         """Give the lock back; does nothing where it is not ours."""
         if self._descriptor is not None:
-            # Closing the only descriptor of its open file gives the lock back.
+            # Unlocked first: a child forked just now shares the open file until it executes.
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = None
 

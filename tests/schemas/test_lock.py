@@ -24,6 +24,16 @@ print("held", flush=True)
 time.sleep(60)
 """
 
+HOLD_WITH_CHILD = """
+import subprocess, sys, time
+from pathlib import Path
+from elicitation_receipts.schemas.lock import FileLock
+FileLock(Path(sys.argv[1])).acquire()
+child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, close_fds=False)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
 COUNT = """
 import sys
 from pathlib import Path
@@ -121,15 +131,26 @@ def test_a_killed_holder_gives_it_back(path: Path) -> None:
     FileLock(path).acquire(timeout=5)
 
 
-def test_a_child_process_does_not_inherit_it(path: Path) -> None:
+def test_a_child_does_not_keep_the_lock_of_a_killed_holder(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_WITH_CHILD, str(path)], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        os.kill(holder.pid, signal.SIGKILL)
+    try:
+        FileLock(path).acquire(timeout=5)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_forked_child_does_not_keep_a_released_lock(path: Path) -> None:
     lock = FileLock(path)
     lock.acquire()
-    with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
-    ) as child:
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
         lock.release()
         assert not is_held(path)
-        child.communicate(b"\n")
+        child.kill()
 
 
 def test_only_one_at_a_time(path: Path, tmp_path: Path) -> None:
