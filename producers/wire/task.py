@@ -22,6 +22,7 @@ from elicitation_receipts.producers.wire.message import Message, as_object, id_k
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.question import read_question
+from elicitation_receipts.schemas.datum import LATEST_MICROS
 from elicitation_receipts.schemas.receipt import Reference
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
@@ -267,7 +268,7 @@ def _expiry(task: dict[str, Any]) -> int | None:
     if not isinstance(milliseconds, int | float) or not isinstance(created, str):
         return None
     try:
-        start = datetime.fromisoformat(created)
-        return int(start.timestamp() * 1e6) + int(milliseconds * 1_000)
+        expiry = int(datetime.fromisoformat(created).timestamp() * 1e6) + int(milliseconds * 1_000)
     except (ValueError, OverflowError):
         return None
+    return expiry if 0 <= expiry <= LATEST_MICROS else None  # beyond what a receipt can say
