@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -51,6 +52,7 @@ def demo(
     A scripted person answers, in both protocol eras, through the real tap. It takes some ten
     seconds and a new directory (--home names one): your own receipts stay apart.
     """
+    _require_sdk()
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
     home = _new_home(context.find_root().params["home"], name)
     settings = Invocation(home.path).load_settings({"kafka": kafka}).settings
@@ -79,6 +81,15 @@ def demo(
     typer.echo(search.require_nothing())
 
 
+def _require_sdk() -> None:
+    """Raises ``demo_extra_missing`` where the MCP SDK is missing, or of the line before."""
+    if find_spec("mcp_types") is None:  # which only the SDK's second line has
+        raise ReceiptsError(
+            "demo_extra_missing",
+            "the demo needs the MCP SDK: pip install 'elicitation-receipts[demo]'",
+        )
+
+
 def _new_home(wanted: Path | None, name: str) -> Home:
     """The demo's home: ``wanted``, else a new directory beside the user's own home."""
     path = wanted or platformdirs.user_data_path("elicitation-receipts-demo") / name
@@ -92,13 +103,8 @@ def _new_home(wanted: Path | None, name: str) -> Home:
 
 
 def _play(home: Home) -> Said:
-    try:
-        from elicitation_receipts.demo.scenes import COUNT, play
-    except ModuleNotFoundError as error:
-        raise ReceiptsError(
-            "demo_extra_missing",
-            "the demo needs the MCP SDK: pip install 'elicitation-receipts[demo]'",
-        ) from error
+    from elicitation_receipts.demo.scenes import COUNT, play
+
     server = [sys.executable, "-m", "elicitation_receipts.demo.server"]
     tap = [sys.executable, "-m", "elicitation_receipts.main", "--home", str(home.path), "tap"]
     done = 0
