@@ -54,7 +54,7 @@ def test_folders_import_only_what_they_may(folder: str) -> None:
     assert forbidden == []
 
 
-@pytest.mark.parametrize("module", ["io", "pathlib", "socket", "subprocess", "threading", "time"])
+@pytest.mark.parametrize("module", ["io", "pathlib", "socket", "subprocess", "time"])
 def test_the_pure_core_reads_no_clock_file_or_process(module: str) -> None:
     importers = [
         file.name
