@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,7 +54,9 @@ class Operations:
         params = message.params
         name = params.get("uri" if method == "resources/read" else "name")
         name = name if isinstance(name, str) else None
-        arguments = _canonical([method, name, params.get("arguments") or {}])
+        asked = [method, name, params.get("arguments") or {}]
+        # Equal to nothing where it cannot be compared: what nests too deep is never joined.
+        arguments = self._redactor.random(32) if is_too_deep(asked) else _canonical(asked)
         state = self.state_digest(params)
         matches = self._matches(arguments, state)
         if len(matches) == 1:
@@ -158,8 +159,6 @@ def _still_open(operations: list[Operation]) -> list[Operation]:
 
 def _canonical(value: object) -> bytes:
     """A digest equal for equal JSON. Compared in memory only, never written."""
-    if is_too_deep(value):
-        return os.urandom(32)  # equal to nothing: what cannot be compared is never joined
     try:
         return canonical_digest(value)
     except DigestError:  # what Unicode does not have is compared as it was sent
