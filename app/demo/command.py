@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-#: What is asked at the end. The carriers tell the two protocol eras apart.
-_QUESTIONS: Final = ("completion", "declines", "validation", "resume")
-_BY: Final = "carrier"
+#: What is asked at the end, and by what it is split: the carriers tell the two eras apart.
+_QUESTIONS: Final = {"completion": ["carrier"], "declines": [], "validation": [], "resume": []}
 
 
 @app.command()
@@ -149,7 +148,7 @@ def _land(source: Source, home: Home) -> int:
 def _report(home: Home) -> None:
     catalogue = Catalogue()
     with Warehouse(home.warehouse).read() as database:
-        for name in _QUESTIONS:
-            title = catalogue.questions[name].title
-            typer.echo(f"{title} (receipts report {name} --by {_BY})")
-            render(catalogue.run(database, name, {"by": [_BY]}), Format.TABLE, sys.stdout)
+        for name, by in _QUESTIONS.items():
+            asked = " ".join(["receipts report", name, *(f"--by {one}" for one in by)])
+            typer.echo(f"{catalogue.questions[name].title} ({asked})")
+            render(catalogue.run(database, name, {"by": by}), Format.TABLE, sys.stdout)
