@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TextIO
 
-from mcp.client._transport import WriteStream
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, Implementation
 
 from elicitation_receipts import __version__
@@ -121,21 +119,21 @@ async def _session(
         async with client:
             for scene in scenes:
                 person.expect(scene.deeds)
-                await _scene(client, scene, person, streams[1])
+                await _scene(client, scene, person, hang_up=streams[1].aclose)
                 on_scene(era, scene)
     return person
 
 
 async def _scene(
-    client: Client, scene: Scene, person: Person, to_server: WriteStream[SessionMessage]
+    client: Client, scene: Scene, person: Person, hang_up: Callable[[], Awaitable[None]]
 ) -> None:
     call = asyncio.create_task(client.call_tool(scene.tool))
     leaving = asyncio.create_task(person.left.wait())
     await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
     if person.left.is_set():
-        # A program that is closed says nothing any more. The SDK's client would decline
-        # for its person; so the line is cut first.
-        await to_server.aclose()
+        # A program that was closed says nothing any more. The SDK's client would answer
+        # with an error before it goes, so the line is cut first.
+        await hang_up()
         call.cancel()
     leaving.cancel()
     try:
