@@ -141,24 +141,26 @@ class Redactor:
         if question.presentation is Presentation.URL:
             return None
         properties = question.properties
-        named = [FailedField(_field(name, properties), keyword) for name, keyword in failed]
+        places = {name: place for place, name in enumerate(properties)}
         return Validation(
             requested=len(properties),
             required=len(question.required),
             answered=answered,
-            failed=tuple(named[:MAX_LISTED]),
-            failed_more=max(0, len(named) - MAX_LISTED),
+            failed=tuple(
+                FailedField(_field(name, places), keyword) for name, keyword in failed[:MAX_LISTED]
+            ),
+            failed_more=max(0, len(failed) - MAX_LISTED),
         )
 
 
-def _field(name: str | None, properties: list[str]) -> str | None:
+def _field(name: str | None, places: dict[str, int]) -> str | None:
     """A property by its name where that is safe, else by its place in the schema.
 
     A name nobody asked for came with the answer: it is never repeated.
     """
-    if name is None or name not in properties:
+    if name is None or name not in places:
         return None
-    return name if identifiers.is_identifier(name) else f"[{properties.index(name)}]"
+    return name if identifiers.is_identifier(name) else f"[{places[name]}]"
 
 
 def count_dropped(receipt: Receipt) -> int:

@@ -54,18 +54,23 @@ def judge(question: Question, result: object) -> Judgement:
         return Judgement(Outcome.MALFORMED, findings=(FindingName.UNKNOWN_ACTION,))
     if action is not Action.ACCEPT:
         outcome = Outcome.DECLINED if action is Action.DECLINE else Outcome.CANCELLED
-        found = (FindingName.CONTENT_ON_REFUSAL,) if content else ()
+        found = () if _is_empty(content) else (FindingName.CONTENT_ON_REFUSAL,)
         return Judgement(outcome, action, found, content=content)
     if question.mode is Mode.URL:
-        found = (FindingName.CONTENT_ON_URL_ANSWER,) if content else ()
+        found = () if _is_empty(content) else (FindingName.CONTENT_ON_URL_ANSWER,)
         return Judgement(Outcome.CONSENTED, action, found, content=content)
     return _judge_content(question, content)
+
+
+def _is_empty(content: object) -> bool:
+    return content is None or content in ({}, [], "")
 
 
 def _judge_content(question: Question, content: object) -> Judgement:
     # An accept without content, or with null, is judged as an empty object.
     submitted = {} if content is None else content
-    unasked = [name for name in as_object(submitted) if name not in question.properties]
+    asked = set(question.properties)
+    unasked = [name for name in as_object(submitted) if name not in asked]
     found = [FindingName.UNASKED_FIELD] if unasked else []
     if question.schema is None:
         found.append(FindingName.ACCEPT_SCHEMA_MISMATCH)
