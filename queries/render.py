@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from enum import StrEnum
@@ -65,13 +65,12 @@ def _table(result: Result, stream: TextIO) -> None:
     console = Console(file=stream, markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNBOUNDED
-    table = _wide(result)
-    if (
-        console.measure(table, options=console.options.update(width=_UNBOUNDED)).maximum
-        > console.width
-    ):
-        table = _tall(result)
-    console.print(table)
+    wide = _wide(result)
+    unbounded = console.options.update(width=_UNBOUNDED)
+    if console.measure(wide, options=unbounded).maximum <= console.width:
+        console.print(wide)
+    else:
+        console.print(*_upright(result, console.width), sep="")
 
 
 def _wide(result: Result) -> Table:
@@ -84,16 +83,21 @@ def _wide(result: Result) -> Table:
     return table
 
 
-def _tall(result: Result) -> Table:
-    """One line a column, for rows that are wider than the terminal."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in result.rows:
-        for name, value in zip(result.columns, row, strict=True):
-            table.add_row(name, _cell(value))
-        table.add_section()
-    return table
+def _upright(result: Result, width: int) -> Iterator[Table]:
+    """One line a column, as many rows beside each other as fit: for rows wider than a terminal."""
+    gap = 3
+    cells = [[_cell(value) for value in row] for row in result.rows]
+    widest = max((len(cell) for row in cells for cell in row), default=0)
+    names = max(map(len, result.columns))
+    abreast = max(1, (width - names) // (widest + gap))
+    for start in range(0, len(cells) or 1, abreast):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+        table.add_column(style="bold", no_wrap=True)
+        for _ in cells[start : start + abreast]:
+            table.add_column(justify="right", overflow="fold")
+        for name, *row in zip(result.columns, *cells[start : start + abreast], strict=True):
+            table.add_row(name, *row)
+        yield table
 
 
 def _is_figure(kind: str) -> bool:

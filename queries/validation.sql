@@ -25,32 +25,37 @@
 --
 -- By hand: run picked.sql first; it says how.
 WITH answers AS (
-    -- What came last in each round: an answer that was not delivered may be given again.
+    -- What came last in each round: an answer that was not delivered is given again.
     SELECT
-        picked.* EXCLUDE (decided_by),
-        answer.receipt_id,
+        picked.mode, picked.carrier, server, client, picked.flow, picked.tool,
+        picked.policy_version, day,
         answer.round,
         answer.outcome,
         answer.decided_by,
-        answer.validation_failed AS failed
+        answer.validation_failed AS failed,
+        -- Compared as one value, in which NULL equals NULL.
+        row(
+            picked.mode, picked.carrier, server, client, picked.flow, picked.tool,
+            picked.policy_version, day, answer.round
+        ) AS place
     FROM picked
     JOIN receipts AS answer ON answer.elicitation_id = picked.elicitation_id AND answer.event = 'answered'
-    QUALIFY row_number() OVER (
-        PARTITION BY answer.elicitation_id, answer.round ORDER BY answer.attempt DESC
+    QUALIFY answer.outcome IN ('accepted', 'invalid') AND row_number() OVER (
+        PARTITION BY answer.elicitation_id, answer.round
+        ORDER BY answer.attempt DESC, answer.sequence DESC
     ) = 1
 ),
-judged AS (
-    SELECT
-        *,
-        count(*) FILTER (decided_by = 'person_claimed') OVER (
-            PARTITION BY mode, carrier, server, client, flow, tool, policy_version, day, round
-        ) AS answers
+given AS (
+    SELECT place, count(*) FILTER (decided_by = 'person_claimed') AS answers
     FROM answers
-    WHERE outcome IN ('accepted', 'invalid')
+    GROUP BY place
 ),
-failed AS (
-    SELECT * EXCLUDE (failed), unnest(CASE WHEN len(failed) > 0 THEN failed ELSE [NULL] END) AS failure
-    FROM judged
+failures AS (
+    -- Each failure of an answer once; one without any where there was no schema to name them.
+    SELECT
+        * EXCLUDE (failed),
+        unnest(CASE WHEN len(failed) > 0 THEN list_distinct(failed) ELSE [NULL] END) AS failure
+    FROM answers
     WHERE outcome = 'invalid'
 )
 SELECT
@@ -58,13 +63,13 @@ SELECT
     failure.keyword AS keyword,
     failure.field AS field,
     round,
-    count(DISTINCT receipt_id) FILTER (decided_by = 'person_claimed') AS failures,
-    count(DISTINCT receipt_id) FILTER (decided_by = 'automatic_suspected') AS automatic,
-    count(DISTINCT receipt_id) FILTER (decided_by = 'unknown') AS unknown,
+    count(*) FILTER (decided_by = 'person_claimed') AS failures,
+    count(*) FILTER (decided_by = 'automatic_suspected') AS automatic,
+    count(*) FILTER (decided_by = 'unknown') AS unknown,
     any_value(answers) AS answers,
-    count(DISTINCT receipt_id) FILTER (decided_by = 'person_claimed')
-        / nullif(any_value(answers), 0) AS failure_rate
-FROM failed
+    count(*) FILTER (decided_by = 'person_claimed') / nullif(any_value(answers), 0) AS failure_rate
+FROM failures
+JOIN given USING (place)
 GROUP BY ALL
 ORDER BY mode, carrier, server, client, flow, tool, policy_version, day,
     failures DESC, keyword, field, round;
