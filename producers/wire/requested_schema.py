@@ -207,14 +207,11 @@ def _spend(steps: int) -> None:
 
 def _weight(value: object) -> int:
     """How much there is of a value; what a validator takes to print it grows with that."""
-    return sum(
-        1 + len(part) // 64
-        if isinstance(part, str)
-        else 1 + len(part)
-        if isinstance(part, dict)
-        else 1
-        for part in walk(value)
-    )
+    steps = 0
+    for part in walk(value):
+        texts = part if isinstance(part, dict) else (part,)
+        steps += 1 + sum(len(text) // 64 for text in texts if isinstance(text, str))
+    return steps
 
 
 def _metered(check: _Check) -> _Check:
