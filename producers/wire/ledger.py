@@ -16,7 +16,7 @@ from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor, count_dropped
 from elicitation_receipts.producers.wire.answer import Judgement
 from elicitation_receipts.producers.wire.leak import holds, texts_of
-from elicitation_receipts.producers.wire.life import Elicitation, Operation
+from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
@@ -25,7 +25,6 @@ from elicitation_receipts.schemas.receipt import (
     Finding,
     Keyed,
     Receipt,
-    Reference,
     Task,
 )
 from elicitation_receipts.schemas.vocabulary import (
@@ -77,7 +76,7 @@ class Ledger:
         #: Every elicitation still waiting for its answer or its proof, oldest first.
         self.running: dict[UUID, Elicitation] = {}
         self._out: list[Receipt] = []
-        self._session = redactor.session(session)
+        self._session = session
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
         self._constant: dict[str, Any] = {
             "tenant": redactor.tenant,
@@ -107,7 +106,7 @@ class Ledger:
         peers: Peers,
         at: Moment,
         *,
-        references: tuple[Reference, ...] = (),
+        protocol_ids: ProtocolIds = (),
         findings: Sequence[FindingName] = (),
         previous: Elicitation | None = None,
     ) -> Elicitation:
@@ -126,7 +125,7 @@ class Ledger:
                 digest=digest,
                 asked_at=at,
                 last_at=at,
-                references=references,
+                protocol_ids=protocol_ids,
                 task=operation.task if operation else None,
             )
             if operation is not None:
@@ -143,7 +142,7 @@ class Ledger:
         previous.digest = digest
         previous.asked_at = at
         previous.peers = peers
-        previous.references = references
+        previous.protocol_ids = protocol_ids
         if previous.round >= self.policy.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
         self._write(Event.REQUESTED, previous, at, found, **self._put(question))
@@ -190,7 +189,7 @@ class Ledger:
         *,
         findings: Sequence[FindingName] = (),
         lenient: bool = False,
-        references: tuple[Reference, ...] = (),
+        protocol_ids: ProtocolIds = (),
     ) -> None:
         """An answer arrived. ``lenient``: paired only by a lenient reading of its id."""
         found = [*judgement.findings, *findings]
@@ -212,7 +211,7 @@ class Ledger:
             outcome=judgement.outcome,
             action=judgement.action,
             decided_by=decided_by,
-            more_references=references,
+            more_ids=protocol_ids,
             derive=lambda receipt_id: {
                 "validation": self.redactor.validation(
                     elicitation.question, judgement.answered, judgement.failed
@@ -408,7 +407,7 @@ class Ledger:
         findings: Iterable[FindingName] = (),
         *,
         first: bool = False,
-        more_references: tuple[Reference, ...] = (),
+        more_ids: ProtocolIds = (),
         derive: Callable[[UUID], dict[str, Any]] | None = None,
         **stated: Any,
     ) -> None:
@@ -447,7 +446,10 @@ class Ledger:
                     if url is not None and elicitation.question.mode is Mode.URL
                     else None
                 ),
-                "correlation_refs": (*elicitation.references, *more_references)[:MAX_LISTED],
+                "correlation_refs": tuple(
+                    self.redactor.reference(kind, text)
+                    for kind, text in (*elicitation.protocol_ids, *more_ids)[:MAX_LISTED]
+                ),
                 **(derive(receipt_id) if derive else {}),
             }
 
@@ -477,7 +479,7 @@ class Ledger:
         receipt_id = self.redactor.new_id()
         try:
             content = {
-                "session_ref": self._session,
+                "session_ref": self.redactor.session(self._session),
                 "flow": self._flow,
                 **self.redactor.peers(peers),
                 **(self.redactor.operation(operation.method, operation.name) if operation else {}),

@@ -12,8 +12,14 @@ from uuid import UUID
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
-from elicitation_receipts.schemas.receipt import Keyed, Reference
-from elicitation_receipts.schemas.vocabulary import Carrier, Mode, Outcome, TaskStatus
+from elicitation_receipts.schemas.receipt import Keyed
+from elicitation_receipts.schemas.vocabulary import (
+    Carrier,
+    Mode,
+    Outcome,
+    ReferenceKind,
+    TaskStatus,
+)
 
 #: Outcomes after which a round may still get its answer or its proof.
 _RUNNING = (Outcome.OPEN, Outcome.CONSENTED)
@@ -28,6 +34,10 @@ class TaskState:
     expires_at: int | None = None
 
 
+#: Ids from the wire, by kind. Memory only: a receipt holds keyed references to them.
+ProtocolIds = tuple[tuple[ReferenceKind, str], ...]
+
+
 @dataclass(slots=True, eq=False)
 class Elicitation:
     """One question within one operation, through all its rounds."""
@@ -40,7 +50,7 @@ class Elicitation:
     digest: Keyed | None
     asked_at: Moment
     last_at: Moment
-    references: tuple[Reference, ...] = ()
+    protocol_ids: ProtocolIds = ()
     outcome: Outcome = Outcome.OPEN
     round: int = 1
     attempt: int = 0
@@ -96,7 +106,7 @@ class Operation:
     waiting_since: Moment | None = None
     #: The JSON-RPC ids of its earlier requests, with their types.
     earlier_ids: set[tuple[str, object]] = field(default_factory=set)
-    #: Keyed digests of the `requestState`s issued; the value says whether each was used since.
+    #: Digests of the `requestState`s issued; the value says whether each was used since.
     states: dict[bytes, bool] = field(default_factory=dict)
     #: The state of the last interim result, None where it had none.
     current_state: bytes | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.life import Operation
@@ -18,7 +18,7 @@ from elicitation_receipts.producers.wire.message import Message, id_key, is_too_
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.schemas.digest import DigestError, canonical_digest
-from elicitation_receipts.schemas.vocabulary import FindingName, ReferenceKind
+from elicitation_receipts.schemas.vocabulary import FindingName
 
 #: Operations remembered after their end, to recognise a state used again.
 _REMEMBERED: Final = 1_024
@@ -57,7 +57,7 @@ class Operations:
         asked = [method, name, params.get("arguments") or {}]
         # Equal to nothing where it cannot be compared: what nests too deep is never joined.
         arguments = self._redactor.random(32) if is_too_deep(asked) else _canonical(asked)
-        state = self.state_digest(params)
+        state = _state_digest(params.get("requestState"))
         matches = self._matches(arguments, state)
         if len(matches) == 1:
             operation = matches[0]
@@ -125,12 +125,9 @@ class Operations:
 
     def issue(self, operation: Operation, state: object) -> None:
         """An interim result carried ``requestState`` (None: it had none)."""
-        operation.current_state = None
-        if not isinstance(state, str):
+        digest = operation.current_state = _state_digest(state)
+        if digest is None:
             return
-        digest = self.state_digest({"requestState": state})
-        assert digest is not None  # noqa: S101  a string has a digest
-        operation.current_state = digest
         operation.states[digest] = False
         # Who asks now comes before who asked with an equal state and is done.
         issuers = self._by_state.pop(digest, [])
@@ -144,12 +141,12 @@ class Operations:
         operation.ended = True
         self.waiting.pop(operation, None)
 
-    def state_digest(self, params: dict[str, Any]) -> bytes | None:
-        """Keyed digest of ``requestState``; None where it is absent."""
-        state = params.get("requestState")
-        if not isinstance(state, str):
-            return None
-        return self._redactor.reference(ReferenceKind.REQUEST_STATE, state).value
+
+def _state_digest(state: object) -> bytes | None:
+    """Digest of a ``requestState``, compared in memory only; None where there is none."""
+    if not isinstance(state, str):
+        return None
+    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).digest()
 
 
 def _still_open(operations: list[Operation]) -> list[Operation]:

@@ -23,7 +23,6 @@ from elicitation_receipts.producers.wire.message import (
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Arrival, Operations
 from elicitation_receipts.producers.wire.question import read_question
-from elicitation_receipts.schemas.receipt import Reference
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     FindingName,
@@ -82,20 +81,19 @@ class RoundTrips:
         question = read_question(request.get("params"), peers.revision, self._ledger.policy)
         earlier = operation.keys.get(key)
         same = earlier is not None and earlier.question.shape == question.shape
-        reference = self._ledger.redactor.reference
-        references = [
-            reference(ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)),
-            reference(ReferenceKind.REQUEST_KEY, key),
+        protocol_ids = [
+            (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)),
+            (ReferenceKind.REQUEST_KEY, key),
         ]
         if isinstance(state, str):
-            references.append(reference(ReferenceKind.REQUEST_STATE, state))
+            protocol_ids.append((ReferenceKind.REQUEST_STATE, state))
         return self._ledger.ask(
             Carrier.MULTI_ROUND_TRIP,
             question,
             operation,
             peers,
             at,
-            references=tuple(references),
+            protocol_ids=tuple(protocol_ids),
             findings=findings,
             previous=earlier if same else None,
         )
@@ -150,13 +148,8 @@ class RoundTrips:
             verdict = judge(elicitation.question, response)
             if repeats_anywhere(response):
                 findings = [*findings, FindingName.DUPLICATE_MEMBER]
-        self._ledger.answer(
-            elicitation, verdict, at, findings=findings, references=self._request_id(message)
-        )
-
-    def _request_id(self, message: Message) -> tuple[Reference, ...]:
-        text = json.dumps(message.id)
-        return (self._ledger.redactor.reference(ReferenceKind.OPERATION_REQUEST_ID, text),)
+        request_id = (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(message.id))
+        self._ledger.answer(elicitation, verdict, at, findings=findings, protocol_ids=(request_id,))
 
     @staticmethod
     def _unknown_keys(operation: Operation, answers: dict[str, Any]) -> Iterator[FindingName]:

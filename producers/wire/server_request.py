@@ -15,13 +15,12 @@ from typing import Final
 from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.ledger import Ledger
-from elicitation_receipts.producers.wire.life import Elicitation, Operation
+from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.message import Message, id_key, repeats, repeats_anywhere
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question, read_question
 from elicitation_receipts.producers.wire.task import Tasks
-from elicitation_receipts.schemas.receipt import Reference
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     DecidedBy,
@@ -88,7 +87,7 @@ class ServerRequests:
                 # Fetched again under a new id while unanswered: the same question.
                 self._await(key, message, waiting)
                 return
-        references = self._references(message, question, operation)
+        protocol_ids = self._protocol_ids(message, question, operation)
         if not message.has_usable_id:
             found.append(FindingName.MALFORMED_MESSAGE)
         elif self._is_duplicate(key, peers):
@@ -99,7 +98,7 @@ class ServerRequests:
             operation,
             peers,
             at,
-            references=references,
+            protocol_ids=protocol_ids,
             findings=found,
             previous=self._earlier_round(question, operation),
         )
@@ -251,23 +250,19 @@ class ServerRequests:
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 
-    def _references(
-        self, message: Message, question: Question, operation: Operation | None
-    ) -> tuple[Reference, ...]:
-        redactor = self._ledger.redactor
+    @staticmethod
+    def _protocol_ids(
+        message: Message, question: Question, operation: Operation | None
+    ) -> ProtocolIds:
         found = []
         if message.has_usable_id:
-            found.append(redactor.reference(ReferenceKind.QUESTION_ID, json.dumps(message.id)))
+            found.append((ReferenceKind.QUESTION_ID, json.dumps(message.id)))
         if question.elicitation_id is not None:
-            found.append(redactor.reference(ReferenceKind.ELICITATION_ID, question.elicitation_id))
+            found.append((ReferenceKind.ELICITATION_ID, question.elicitation_id))
         if operation is not None:
-            found.append(
-                redactor.reference(
-                    ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)
-                )
-            )
+            found.append((ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)))
             if operation.task is not None:
-                found.append(redactor.reference(ReferenceKind.TASK_ID, operation.task.id))
+                found.append((ReferenceKind.TASK_ID, operation.task.id))
         return tuple(found)
 
 

@@ -17,13 +17,12 @@ from typing import Any, Final
 
 from elicitation_receipts.producers.wire.answer import judge
 from elicitation_receipts.producers.wire.ledger import Ledger
-from elicitation_receipts.producers.wire.life import Elicitation, Operation, TaskState
+from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds, TaskState
 from elicitation_receipts.producers.wire.message import Message, as_object, id_key, repeats_anywhere
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.question import read_question
 from elicitation_receipts.schemas.datum import LATEST_MICROS
-from elicitation_receipts.schemas.receipt import Reference
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     DecidedBy,
@@ -142,7 +141,7 @@ class Tasks:
             operation,
             peers,
             at,
-            references=(*self._references(operation), self._key(key)),
+            protocol_ids=(*_protocol_ids(operation), (ReferenceKind.REQUEST_KEY, key)),
             findings=([FindingName.DUPLICATE_MEMBER] if repeats_anywhere(request) else []),
             previous=earlier if same else None,
         )
@@ -198,8 +197,7 @@ class Tasks:
             return False
         elicitation.carrier = Carrier.TASK
         elicitation.task = TaskState(task_id, _status(task) or TaskStatus.WORKING, _expiry(task))
-        reference = self._ledger.redactor.reference(ReferenceKind.TASK_ID, task_id)
-        elicitation.references = (*elicitation.references, reference)
+        elicitation.protocol_ids = (*elicitation.protocol_ids, (ReferenceKind.TASK_ID, task_id))
         self._of_client[task_id] = elicitation
         return True
 
@@ -241,17 +239,12 @@ class Tasks:
         verdict = judge(elicitation.question, message.members.get("result"))
         self._ledger.answer(elicitation, verdict, at)
 
-    # What a receipt says of a task
 
-    def _references(self, operation: Operation) -> tuple[Reference, ...]:
-        reference = self._ledger.redactor.reference
-        found = [reference(ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))]
-        if operation.task is not None:
-            found.append(reference(ReferenceKind.TASK_ID, operation.task.id))
-        return tuple(found)
-
-    def _key(self, key: str) -> Reference:
-        return self._ledger.redactor.reference(ReferenceKind.REQUEST_KEY, key)
+def _protocol_ids(operation: Operation) -> ProtocolIds:
+    request_id = (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))
+    if operation.task is None:
+        return (request_id,)
+    return request_id, (ReferenceKind.TASK_ID, operation.task.id)
 
 
 def _status(task: dict[str, Any]) -> TaskStatus | None:

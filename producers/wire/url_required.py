@@ -45,25 +45,18 @@ class UrlRequired:
         findings = [FindingName.RETIRED_CODE] if peers.is_modern else []
         if message.in_batch:
             findings.append(FindingName.BATCH_ARRAY)
-        redactor = self._ledger.redactor
         for entry in entries:
             question = read_question(entry, peers.revision, self._ledger.policy)
-            references = [
-                redactor.reference(
-                    ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)
-                )
-            ]
+            protocol_ids = [(ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))]
             if question.elicitation_id is not None:
-                references.append(
-                    redactor.reference(ReferenceKind.ELICITATION_ID, question.elicitation_id)
-                )
+                protocol_ids.append((ReferenceKind.ELICITATION_ID, question.elicitation_id))
             elicitation = self._ledger.ask(
                 Carrier.URL_REQUIRED_ERROR,
                 question,
                 operation,
                 peers,
                 at,
-                references=tuple(references),
+                protocol_ids=tuple(protocol_ids),
                 findings=findings,
                 previous=self._earlier_round(operation, question),
             )
