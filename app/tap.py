@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated
 from uuid import uuid4
@@ -18,6 +19,7 @@ from elicitation_receipts.producers.tap import Tap, end_like
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings, option
@@ -38,6 +40,10 @@ def tap(
     block_timeout: Annotated[float | None, option("block_timeout")] = None,
     durability: Annotated[str | None, option("durability")] = None,
     automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
+    metrics: Annotated[
+        bool,
+        typer.Option("--metrics", help="Record OpenTelemetry metrics, exported as OTEL_* says."),
+    ] = False,
 ) -> None:
     """Run an MCP server and keep receipts of what it asks people.
 
@@ -57,10 +63,24 @@ def tap(
             "automatic_below_ms": automatic_below_ms,
         }
     ).settings
-    end_like(_watch(command, home, settings))
+    if not metrics:
+        end_like(_watch(command, home, settings))
+    # Only here: a tap that measures nothing starts sooner without OpenTelemetry.
+    from elicitation_receipts.consumers.metrics import Metrics
+    from elicitation_receipts.telemetry import export_metrics, flush_metrics
+
+    export_metrics(stdout_is_free=False)
+    returncode = _watch(command, home, settings, Metrics().sealed)
+    flush_metrics()
+    end_like(returncode)
 
 
-def _watch(command: list[str], home: Home, settings: Settings) -> int:
+def _watch(
+    command: list[str],
+    home: Home,
+    settings: Settings,
+    recorded: Callable[[Sequence[Receipt]], None] = lambda _: None,
+) -> int:
     """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
     policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
     keys = Keyring.open(home.keys).tenant(settings.tenant)
@@ -85,4 +105,5 @@ def _watch(command: list[str], home: Home, settings: Settings) -> int:
                 flow=settings.flow,
             )
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
-            return Tap(command, Watcher(redactor, post, str(uuid4()), sealer)).run()
+            watcher = Watcher(redactor, post, str(uuid4()), sealer, recorded)
+            return Tap(command, watcher).run()

@@ -29,6 +29,7 @@ elicitation_receipts.lag             gauge     {receipt}
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
@@ -122,9 +123,11 @@ class Metrics:
         elif receipt.event is Event.RESUMED and life.answered:
             self._time_to_resume.record(life.now_us / _MICROS, question)
 
-    def spooled(self, count: int) -> None:
-        """So many receipts were sealed into the spool."""
-        self._spooled.add(count)
+    def sealed(self, receipts: Sequence[Receipt]) -> None:
+        """These receipts were sealed into the spool: counted, and observed."""
+        self._spooled.add(len(receipts))
+        for receipt in receipts:
+            self.observe(receipt)
 
     def shipped(self, count: int) -> None:
         """So many receipts were acknowledged by the broker."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, Ticket, WhenFull
@@ -25,12 +25,23 @@ Passage = list[tuple[Direction, bytes]]
 
 
 class Watcher:
-    """Watches one connection. Safe for one thread a direction and one for ``tick``."""
+    """Watches one connection. Safe for one thread a direction and one for ``tick``.
 
-    def __init__(self, redactor: Redactor, post: Post, name: str, sealer: Sealer) -> None:
+    ``recorded`` is told of receipts once they are durable, those of one elicitation in order.
+    """
+
+    def __init__(
+        self,
+        redactor: Redactor,
+        post: Post,
+        name: str,
+        sealer: Sealer,
+        recorded: Callable[[Sequence[Receipt]], None] = lambda _: None,
+    ) -> None:
         self._session = Session(redactor, post, name)
         self._redactor = redactor
         self._sealer = sealer
+        self._recorded = recorded
         self._lock = threading.Lock()
 
     def observe(self, direction: Direction, line: bytes) -> Passage:
@@ -40,24 +51,26 @@ class Watcher:
             self._redactor.stream_id = self._sealer.stream_id
             receipts = self._session.on_frame(direction, line, now())
             ticket = self._submit(receipts)
-        if ticket is None or ticket.wait() or self._sealer.when_full is WhenFull.DROP:
+        if self._durable(ticket, receipts) or self._sealer.when_full is WhenFull.DROP:
             return [(direction, line)]
         with self._lock:
             self._session.retract(receipts)
-        reason = ticket.reason or LossReason.SPOOL_UNAVAILABLE
+        reason = (ticket and ticket.reason) or LossReason.SPOOL_UNAVAILABLE
         return refuse(direction, line, reason.value)
 
     def observe_oversized(self, direction: Direction) -> None:
         """A line too long to be read goes by."""
         with self._lock:
-            ticket = self._submit(self._session.on_oversized(direction, now()))
-        if ticket is not None:
-            ticket.wait()
+            receipts = self._session.on_oversized(direction, now())
+            ticket = self._submit(receipts)
+        self._durable(ticket, receipts)
 
     def tick(self) -> None:
         """Let time pass: questions that waited too long end."""
         with self._lock:
-            self._submit(self._session.on_tick(now()))
+            receipts = self._session.on_tick(now())
+            ticket = self._submit(receipts)
+        self._durable(ticket, receipts)
 
     def on_fault(self, direction: Direction | None) -> None:
         """The core failed on a message, which went on unread: what it would have left is lost."""
@@ -67,12 +80,21 @@ class Watcher:
     def close(self) -> None:
         """The connection ended."""
         with self._lock:
-            ticket = self._submit(self._session.on_close(now()))
-        if ticket is not None:
-            ticket.wait()
+            receipts = self._session.on_close(now())
+            ticket = self._submit(receipts)
+        self._durable(ticket, receipts)
 
     def _submit(self, receipts: Sequence[Receipt]) -> Ticket | None:
         return self._sealer.submit(receipts) if receipts else None
+
+    def _durable(self, ticket: Ticket | None, receipts: Sequence[Receipt]) -> bool:
+        """Wait until the receipts are durable; False where they are lost."""
+        if ticket is None:
+            return True
+        written = ticket.wait()
+        if written:
+            self._recorded(receipts)
+        return written
 
 
 def now() -> Moment:

@@ -115,7 +115,7 @@ def test_names_and_units(reading: Reading) -> None:
         (Event.REQUESTED, None, ASKED), (Event.ANSWERED, 1, ACCEPTED), (Event.RESUMED, 1, {})
     ):
         reading.metrics.landed(receipt)
-    reading.metrics.spooled(3)
+    reading.metrics.sealed(life((Event.NOTED, None, {}), (Event.NOTED, 1, {})))
     reading.metrics.shipped(2)
     reading.metrics.rejected("trailing_bytes")
     reading.metrics.lag(7)
@@ -136,7 +136,7 @@ def test_names_and_units(reading: Reading) -> None:
     for name, instrument in instruments.items():
         assert f"elicitation_receipts.{name} " in module.__doc__
         assert instrument.description
-    assert reading.points("spooled") == [({}, 3)]
+    assert reading.points("spooled") == [({}, 2)]
     assert reading.points("shipped") == [({}, 2)]
     assert reading.points("lag") == [({}, 7)]
     assert reading.points("rejected") == [({"reason": "trailing_bytes"}, 1)]
