@@ -87,7 +87,7 @@ class Conversation:
     ) -> None:
         self.revision = revision
         self.receipts: list[Receipt] = []
-        self._capabilities = capabilities
+        self.capabilities = capabilities
         self._client_info = client or {"name": "scripted-client", "version": "1.0.0"}
         self._server_info = server or {"name": "scripted-server", "version": "2.0.0"}
         redactor = Redactor("default", _STREAM, keys, _counting())
@@ -108,7 +108,7 @@ class Conversation:
     def initialize(self) -> dict[str, Any]:
         params = {
             "protocolVersion": self.revision,
-            "capabilities": self._capabilities,
+            "capabilities": self.capabilities,
             "clientInfo": self._client_info,
         }
         return request("hello", "initialize", params)
@@ -146,7 +146,7 @@ class Conversation:
         meta = {
             _META + "protocolVersion": self.revision,
             _META + "clientInfo": self._client_info,
-            _META + "clientCapabilities": self._capabilities,
+            _META + "clientCapabilities": self.capabilities,
         }
         return {**message, "params": {**message["params"], "_meta": meta}}
 
