@@ -135,7 +135,7 @@ class KafkaSource:
         self._name = f"kafka:{cluster}/{settings.topic}/{found['topic_id']}"
         self._next.clear()
         self._first.clear()
-        consumer = settings.connect(
+        return settings.connect(
             KafkaConsumer,
             bootstrap_timeout_ms=self._patience_ms,
             group_id=self._group,
@@ -144,11 +144,13 @@ class KafkaSource:
             isolation_level="read_committed",
             metrics_enabled=False,
         )
-        consumer.assign([self._at(part["partition_index"]) for part in found["partitions"]])
-        return consumer
 
     def _seek(self, consumer: KafkaConsumer, positions: Positions) -> None:
         """Have the consumer read on at ``positions``, where it would not anyway."""
+        places = set(map(self._at, consumer.partitions_for_topic(self._settings.topic)))
+        if places != consumer.assignment():  # at first, and when the topic has grown
+            consumer.assign(places)
+            self._next.clear()
         wanted = {**self._first, **positions}
         moved = [
             place

@@ -24,6 +24,7 @@ BATCH: Final = 10_000
 # batch costs four fifths of the speed; then whoever else waits for it has a turn.
 _HOLD_SECONDS: Final = 2.0
 _HOLD_BATCHES: Final = 20
+_TURN_FOR_OTHERS: Final = 0.02  # longer than who waits for a lock file sleeps
 
 _WAIT_FOR_RECORDS: Final = 0.5
 _WAIT_FOR_MORE: Final = 0.05  # while the database is held
@@ -99,6 +100,7 @@ class Lander:
                 if records:
                     positions = self._land_backlog(positions, records, stop, progress)
                     self._source.commit(positions)
+                    stop.wait(_TURN_FOR_OTHERS)
             except (SourceError, WarehouseError) as error:
                 if not follow or error.reason not in _PASSING:
                     raise

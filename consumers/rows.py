@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import repeat
-from typing import Any, Final, cast
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from elicitation_receipts.schemas.codec import schema_text
@@ -31,9 +30,7 @@ def columns() -> tuple[str, ...]:
 
 def row_from_receipt(receipt: Receipt) -> list[Any]:
     """The values of :func:`columns`, as DuckDB takes them."""
-    row: list[Any] = []
-    _receipt().put(receipt, row)
-    return row
+    return _receipt().values(receipt)
 
 
 def receipt_from_row(row: Sequence[Any]) -> Receipt:
@@ -59,17 +56,29 @@ def now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """How one field goes into a row and comes out of it."""
+_Convert = Callable[[Any], Any]
+
+
+class _Part(NamedTuple):
+    """How one field goes into its columns and comes out of them."""
 
     columns: tuple[str, ...]
-    put: Callable[[Any, list[Any]], None]
+    #: The values of the columns; None: the field is the value of its one column.
+    dump: Callable[[Any], list[Any]] | None
     take: Callable[[Iterator[Any]], Any]
 
 
+class _Record(NamedTuple):
+    """A record's part; ``values``: the columns of one that is there."""
+
+    columns: tuple[str, ...]
+    dump: Callable[[Any], list[Any]]
+    take: Callable[[Iterator[Any]], Any]
+    values: Callable[[Any], list[Any]]
+
+
 @cache
-def _receipt() -> _Part:
+def _receipt() -> _Record:
     # The newest schema has every field of the older ones, which decode into the same type.
     return _Compiler().record(json.loads(schema_text()), prefix="")
 
@@ -80,7 +89,7 @@ class _Compiler:
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
 
-    def part(self, schema: Any, column: str) -> _Part:
+    def part(self, schema: Any, column: str) -> _Part | _Record:
         match self._resolve(schema):
             case ["null", inner]:
                 return self.part(inner, column)
@@ -89,27 +98,36 @@ class _Compiler:
             case other:
                 return _one_column(column, *self.conversion(other))
 
-    def record(self, schema: Mapping[str, Any], prefix: str) -> _Part:
+    def record(self, schema: Mapping[str, Any], prefix: str) -> _Record:
         cls = self._class(schema)
-        members = [
-            (field["name"], self.part(field["type"], prefix + field["name"]))
+        members = {
+            field["name"]: self.part(field["type"], prefix + field["name"])
             for field in schema["fields"]
+        }
+        names = tuple(name for member in members.values() for name in member.columns)
+        fields_of = attrgetter(*members)
+        # From the back, so that what grows does not move what is still to be changed.
+        dumps = [
+            (place, member.dump)
+            for place, member in reversed(list(enumerate(members.values())))
+            if member.dump
         ]
-        names = tuple(name for _, member in members for name in member.columns)
 
-        def put(value: Any, row: list[Any]) -> None:
-            if value is None:
-                row.extend(repeat(None, len(names)))
-            else:
-                for name, member in members:
-                    member.put(getattr(value, name), row)
+        def values(value: Any) -> list[Any]:
+            row = list(fields_of(value))
+            for place, dump_member in dumps:
+                row[place : place + 1] = dump_member(row[place])
+            return row
 
-        def take(values: Iterator[Any]) -> Any:
-            taken = {name: member.take(values) for name, member in members}
+        def dump(value: Any) -> list[Any]:
+            return [None] * len(names) if value is None else values(value)
+
+        def take(row: Iterator[Any]) -> Any:
+            taken = {name: member.take(row) for name, member in members.items()}
             # Every record has a field that is never null: all NULL means there was no record.
             return cls(**taken) if any(part is not None for part in taken.values()) else None
 
-        return _Part(names, put, take)
+        return _Record(names, dump, take, values)
 
     def conversion(self, schema: Any) -> tuple[_Convert, _Convert]:
         """Into and out of a column, for values that are not None."""
@@ -168,24 +186,14 @@ class _Compiler:
         return CLASSES[schema["name"]]
 
 
-_Convert = Callable[[Any], Any]
-
-
 def _one_column(column: str, dump: _Convert, load: _Convert) -> _Part:
-    if dump is _same:
-        # Most columns: enough of them that a call less for each is worth this branch.
-        def put(value: Any, row: list[Any]) -> None:
-            row.append(value)
-    else:
-
-        def put(value: Any, row: list[Any]) -> None:
-            row.append(None if value is None else dump(value))
-
     def take(values: Iterator[Any]) -> Any:
         value = next(values)
         return None if value is None else load(value)
 
-    return _Part((column,), put, take)
+    if dump is _same:
+        return _Part((column,), None, take)
+    return _Part((column,), lambda value: [None if value is None else dump(value)], take)
 
 
 def _same(value: Any) -> Any:

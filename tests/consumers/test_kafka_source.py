@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from broker import Broker
@@ -173,6 +174,27 @@ def test_a_topic_made_anew_is_read_from_its_start(
             )
     finally:
         admin.close()
+
+
+def test_a_topic_that_grows_is_read_in_all_its_partitions(
+    settings: KafkaSettings, warehouse: Warehouse, lander_key: Key
+) -> None:
+    settings = replace(settings, options={"metadata_max_age_ms": 300})
+    before, behind = chain(3), chain(4)
+    with KafkaSource(settings) as source:
+        lander = Lander(warehouse, source, lander_key)
+        with producer(settings.address) as client:
+            send(client, settings.topic, *before, partition=0)
+        assert lander.land().landed == 3
+        admin = KafkaAdminClient(bootstrap_servers=settings.address)
+        admin.create_partitions({settings.topic: 6})
+        admin.close()
+        with producer(settings.address) as client:
+            send(client, settings.topic, *behind, partition=5)
+        landed_later, deadline = 0, time.monotonic() + 20
+        while not landed_later and time.monotonic() < deadline:
+            landed_later += lander.land().landed
+        assert landed_later == 4
 
 
 def test_what_was_read_and_not_committed_is_read_again(settings: KafkaSettings) -> None:

@@ -392,6 +392,21 @@ def test_who_follows_lands_what_comes_and_lets_others_read(
     assert summaries == [LandingSummary(landed=6)]
 
 
+def test_a_long_backlog_lets_others_read_in_between(
+    warehouse: Warehouse, lander_key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elicitation_receipts.consumers.landing.BATCH", 1)
+    source = source_of(*chain(120))
+    land(warehouse, ListSource("none"))
+    thread = threading.Thread(target=lambda: Lander(warehouse, source, lander_key).land())
+    thread.start()
+    seen = set()
+    while thread.is_alive():
+        seen.update(query(warehouse, "SELECT count(*) FROM receipts"))
+    thread.join()
+    assert len(seen - {(0,), (120,)}) > 1
+
+
 def test_who_does_not_follow_says_that_the_source_is_away(
     warehouse: Warehouse, lander_key: Key
 ) -> None:
