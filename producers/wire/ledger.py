@@ -20,6 +20,7 @@ from elicitation_receipts.producers.wire.life import Elicitation, Operation, Pro
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.producers.wire.trace import Trace
 from elicitation_receipts.schemas.receipt import (
     MAX_LISTED,
     Finding,
@@ -73,6 +74,8 @@ class Ledger:
     def __init__(self, redactor: Redactor, post: Post, session: str) -> None:
         self.policy = post.policy
         self.redactor = redactor
+        #: Whom the answers taken in since it was last emptied belong to.
+        self.answered: list[Elicitation] = []
         #: Every elicitation still waiting for its answer or its proof, oldest first.
         self.running: dict[UUID, Elicitation] = {}
         self._out: list[Receipt] = []
@@ -109,6 +112,7 @@ class Ledger:
         protocol_ids: ProtocolIds = (),
         findings: Sequence[FindingName] = (),
         previous: Elicitation | None = None,
+        trace: Trace | None = None,
     ) -> Elicitation:
         """A question reaches the client. ``previous``: it is this elicitation's next round."""
         found = [*question.findings, *findings]
@@ -127,6 +131,7 @@ class Ledger:
                 last_at=at,
                 protocol_ids=protocol_ids,
                 task=operation.task if operation else None,
+                trace=trace or (operation.trace if operation else None),
             )
             if operation is not None:
                 operation.elicitations.append(elicitation)
@@ -201,6 +206,7 @@ class Ledger:
             found.append(FindingName.IMPLAUSIBLE_LATENCY)
         elicitation.attempt += 1
         elicitation.outcome = judgement.outcome
+        self.answered.append(elicitation)
         self._remember(elicitation, at)
         elicitation.submitted.update(texts_of(judgement.content))
         self._write(
@@ -222,6 +228,17 @@ class Ledger:
                     else None
                 ),
             },
+        )
+
+    def undo_answer(self, elicitation: Elicitation, at: Moment) -> None:
+        """The answer did not reach the server: the round is open again."""
+        elicitation.outcome = Outcome.OPEN
+        self._write(
+            Event.NOTED,
+            elicitation,
+            at,
+            [FindingName.ANSWER_NOT_DELIVERED],
+            outcome=Outcome.OPEN,
         )
 
     def refuse(
@@ -423,6 +440,8 @@ class Ledger:
             "required_proof": self.policy.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
             "clock": None if first else Clock.MONOTONIC,
+            "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
+            "span_id": elicitation.trace.span_id if elicitation.trace else None,
         }
         if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
             status = elicitation.task.status

@@ -12,6 +12,7 @@ from uuid import UUID
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.producers.wire.trace import Trace
 from elicitation_receipts.schemas.receipt import Keyed
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
@@ -57,6 +58,8 @@ class Elicitation:
     #: The task that carries it, and the task's status on the receipt before.
     task: TaskState | None = None
     last_status: TaskStatus | None = None
+    #: The trace its request named, else that of its operation.
+    trace: Trace | None = None
     #: False where only its refusal was seen (-32021): there is no text to digest.
     question_seen: bool = True
     #: Texts of what was submitted, to notice one in an error. Memory only.
@@ -116,6 +119,7 @@ class Operation:
     asked_keys: set[str] = field(default_factory=set)
     #: The task it goes on as, where the server made it one.
     task: TaskState | None = None
+    trace: Trace | None = None
     ended: bool = False
 
     @property

@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+#: A JSON-RPC id as a key: its type, its value, and its scope where it has one.
+Key = tuple[object, ...]
+
 #: Nothing was sent under that name (JSON ``null`` is something).
 ABSENT: Final = object()
 
@@ -45,15 +48,26 @@ def _not_json(_constant: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One JSON-RPC message as it was sent. ``in_batch``: it was an element of an array."""
+    """One JSON-RPC message as it was sent.
+
+    ``in_batch``  it was an element of an array
+    ``scope``     within what its id is unique; None: within the session
+    """
 
     members: dict[str, Any]
     in_batch: bool = False
+    scope: object = None
 
     @property
     def id(self) -> object:
         """The ``id`` as sent, or :data:`ABSENT`."""
         return self.members.get("id", ABSENT)
+
+    @property
+    def key(self) -> Key:
+        """The ``id`` with its type and scope: what a response to it is found by."""
+        key = id_key(self.id)
+        return key if self.scope is None else (*key, self.scope)
 
     @property
     def has_usable_id(self) -> bool:
@@ -92,18 +106,16 @@ class Frame:
     is_json: bool = True
 
 
-def parse(raw: bytes) -> Frame:
+def parse(raw: bytes, scope: object = None) -> Frame:
     """Read one frame. Never raises: what cannot be read is a frame that ``is_json`` denies."""
     try:
         value = json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_not_json)
     except (ValueError, RecursionError):
         return Frame(is_json=False)
     if isinstance(value, dict):
-        return Frame((Message(value),))
+        return Frame((Message(value, scope=scope),))
     if isinstance(value, list):
-        return Frame(
-            tuple(Message(item, in_batch=True) for item in value if isinstance(item, dict))
-        )
+        return Frame(tuple(Message(item, True, scope) for item in value if isinstance(item, dict)))
     return Frame(is_json=False)
 
 
@@ -112,7 +124,7 @@ def as_object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def id_key(value: object) -> tuple[str, object]:
+def id_key(value: object) -> Key:
     """A JSON-RPC id with its type: ``1`` and ``"1"`` are two ids.
 
     No request that counts has an array or an object for an id: all of those are one key.

@@ -14,7 +14,7 @@ from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.life import Operation
-from elicitation_receipts.producers.wire.message import Message, id_key, is_too_deep
+from elicitation_receipts.producers.wire.message import Key, Message, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.schemas.digest import DigestError, canonical_digest
@@ -41,11 +41,16 @@ class Arrival:
 
 
 class Operations:
-    """The operations of one session."""
+    """The operations of one session.
 
-    def __init__(self, redactor: Redactor) -> None:
+    ``join_by_arguments``: whether equal arguments may join a retry to what it retries. Not
+    where requests of different people meet: they may well call the same tool alike.
+    """
+
+    def __init__(self, redactor: Redactor, *, join_by_arguments: bool = True) -> None:
         self._redactor = redactor
-        self.outstanding: dict[tuple[str, object], Operation] = {}
+        self._join_by_arguments = join_by_arguments
+        self.outstanding: dict[Key, Operation] = {}
         self.waiting: dict[Operation, None] = {}
         self._by_state: dict[bytes, list[Operation]] = {}
 
@@ -67,7 +72,7 @@ class Operations:
             operation.peers = peers
             operation.waiting = None
             self.waiting.pop(operation, None)
-            self.outstanding[id_key(message.id)] = operation
+            self.outstanding[message.key] = operation
             return Arrival(operation, is_retry=True, findings=findings)
         operation = Operation(
             id=self._redactor.new_id(),
@@ -78,7 +83,7 @@ class Operations:
             started_at=at,
             peers=peers,
         )
-        self.outstanding[id_key(message.id)] = operation
+        self.outstanding[message.key] = operation
         if matches:
             for candidate in matches:
                 self.waiting.pop(candidate, None)
@@ -92,6 +97,8 @@ class Operations:
             same = [operation for operation in issuers if operation.arguments == arguments]
             if issuers:
                 return _still_open(same or issuers)
+        if not self._join_by_arguments:
+            return []
         return [
             operation
             for operation in self.waiting

@@ -16,11 +16,18 @@ from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
-from elicitation_receipts.producers.wire.message import Message, id_key, repeats, repeats_anywhere
+from elicitation_receipts.producers.wire.message import (
+    Key,
+    Message,
+    id_key,
+    repeats,
+    repeats_anywhere,
+)
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question, read_question
 from elicitation_receipts.producers.wire.task import Tasks
+from elicitation_receipts.producers.wire.trace import trace_of
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     DecidedBy,
@@ -39,8 +46,6 @@ _INVALID_PARAMS: Final = -32602
 #: Carriers whose next round may come as a request.
 _OURS: Final = (Carrier.SERVER_REQUEST, Carrier.TASK)
 
-_Id = tuple[str, object]
-
 
 class ServerRequests:
     """The server's requests of one session, as far as they are questions."""
@@ -49,18 +54,18 @@ class ServerRequests:
         self._ledger = ledger
         self._completions = completions
         self._tasks = tasks
-        self._questions: dict[_Id, list[Elicitation]] = {}
-        self._others: set[_Id] = set()
-        self._ended: OrderedDict[_Id, list[Elicitation]] = OrderedDict()
-        self._used: OrderedDict[_Id, None] = OrderedDict()
+        self._questions: dict[Key, list[Elicitation]] = {}
+        self._others: set[Key] = set()
+        self._ended: OrderedDict[Key, list[Elicitation]] = OrderedDict()
+        self._used: OrderedDict[Key, None] = OrderedDict()
         #: Answers still due to questions that shared an id: none of them is a second answer.
-        self._shared: dict[_Id, int] = {}
+        self._shared: dict[Key, int] = {}
 
     def on_other_request(self, message: Message) -> None:
         """A request of the server that is no question: its response is none of ours."""
         if message.has_usable_id:
-            self._others.add(id_key(message.id))
-            self._use(id_key(message.id))
+            self._others.add(message.key)
+            self._use(message.key)
 
     def on_question(
         self,
@@ -79,7 +84,7 @@ class ServerRequests:
         if repeats(message.members):
             found.append(FindingName.DUPLICATE_MEMBER)
         question = read_question(message.members.get("params"), peers.revision, self._ledger.policy)
-        key = id_key(message.id)
+        key = message.key
         carrier = Carrier.SERVER_REQUEST
         if operation is not None and operation is self._tasks.operation_of(message.params):
             carrier = Carrier.TASK
@@ -101,12 +106,13 @@ class ServerRequests:
             protocol_ids=protocol_ids,
             findings=found,
             previous=self._earlier_round(question, operation),
+            trace=trace_of(message.params),
         )
         self._await(key, message, elicitation)
         if question.elicitation_id is not None:
             self._completions.expect(question.elicitation_id, elicitation)
 
-    def _await(self, key: _Id, message: Message, elicitation: Elicitation) -> None:
+    def _await(self, key: Key, message: Message, elicitation: Elicitation) -> None:
         if message.has_usable_id:
             self._questions.setdefault(key, []).append(elicitation)
             self._use(key)
@@ -120,7 +126,7 @@ class ServerRequests:
 
     def on_response(self, message: Message, peers: Peers, at: Moment) -> None:
         """A response of the client."""
-        key = id_key(message.id)
+        key = message.key
         if message.in_batch:
             # An answer inside an array is not paired: no revision in use has batches.
             self._ledger.note([FindingName.BATCH_ARRAY], at, peers=peers)
@@ -139,6 +145,13 @@ class ServerRequests:
             # `id: null` in an error response is what JSON-RPC prescribes for an unreadable request.
             self._ledger.note([FindingName.UNKNOWN_RESPONSE_ID], at, peers=peers)
 
+    def reopen(self, elicitation: Elicitation) -> None:
+        """Its answer was not delivered: another one to the same id is expected."""
+        for key, elicitations in list(self._ended.items()):
+            if elicitation in elicitations:
+                del self._ended[key]
+                self._questions.setdefault(key, []).append(elicitation)
+
     def on_cancelled(self, request_id: object, at: Moment) -> None:
         """The server cancels its own question. After an answer that changes nothing."""
         for elicitation in self._questions.get(id_key(request_id), []):
@@ -146,7 +159,7 @@ class ServerRequests:
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.RUNTIME, at)
         self._end(id_key(request_id))
 
-    def _settle(self, key: _Id, message: Message, at: Moment, *, lenient: bool) -> None:
+    def _settle(self, key: Key, message: Message, at: Moment, *, lenient: bool) -> None:
         waiting = [item for item in self._questions[key] if item.is_open]
         if len(waiting) > 1:
             for elicitation in waiting:
@@ -191,7 +204,7 @@ class ServerRequests:
         outcome = Outcome.UNSUPPORTED if cannot_ask or not declared else Outcome.ERRORED
         self._ledger.refuse(elicitation, outcome, DecidedBy.RUNTIME, at, found)
 
-    def _answered_before(self, key: _Id, message: Message, at: Moment) -> None:
+    def _answered_before(self, key: Key, message: Message, at: Moment) -> None:
         if "result" not in message.members:
             return  # an error to a question that is over (a cancelled one, say) answers nothing
         if self._shared.get(key, 0) > 0:
@@ -200,7 +213,7 @@ class ServerRequests:
         for elicitation in self._ended.get(key, []):
             self._ledger.note_repetition(elicitation, at)
 
-    def _lenient(self, value: object) -> _Id | None:
+    def _lenient(self, value: object) -> Key | None:
         """The one outstanding id that is the same integer but for type, padding or sign."""
         number = _as_integer(value)
         if number is None:
@@ -232,17 +245,17 @@ class ServerRequests:
                 return elicitation
         return None
 
-    def _is_duplicate(self, key: _Id, peers: Peers) -> bool:
+    def _is_duplicate(self, key: Key, peers: Peers) -> bool:
         if peers.is_modern:
             return key in self._questions or key in self._others
         return key in self._used
 
-    def _use(self, key: _Id) -> None:
+    def _use(self, key: Key) -> None:
         self._used[key] = None
         if len(self._used) > _REMEMBERED:
             self._used.popitem(last=False)
 
-    def _end(self, key: _Id) -> None:
+    def _end(self, key: Key) -> None:
         elicitations = self._questions.pop(key, None)
         if elicitations is None:
             return

@@ -14,13 +14,15 @@ from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.ledger import Ledger, Post
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
-from elicitation_receipts.producers.wire.message import Message, as_object, id_key, parse
+from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, parse
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.round_trip import RoundTrips
 from elicitation_receipts.producers.wire.server_request import ServerRequests
+from elicitation_receipts.producers.wire.stream import Stream
 from elicitation_receipts.producers.wire.task import Tasks
+from elicitation_receipts.producers.wire.trace import trace_of
 from elicitation_receipts.producers.wire.url_required import UrlRequired
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import (
@@ -46,9 +48,11 @@ class Session:
     reference to it stands on each receipt.
     """
 
-    def __init__(self, redactor: Redactor, post: Post, name: str) -> None:
+    def __init__(
+        self, redactor: Redactor, post: Post, name: str, *, join_by_arguments: bool = True
+    ) -> None:
         self._ledger = Ledger(redactor, post, name)
-        self._operations = Operations(redactor)
+        self._operations = Operations(redactor, join_by_arguments=join_by_arguments)
         self._completions = Completions(self._ledger)
         self._tasks = Tasks(self._ledger, self._operations)
         self._server_requests = ServerRequests(self._ledger, self._completions, self._tasks)
@@ -56,21 +60,43 @@ class Session:
         self._round_trips = RoundTrips(self._ledger, self._operations)
         self._peers = Peers()
         self._initialized = False
-        self._client_requests: dict[tuple[str, object], str] = {}
-        self._client_ids: set[tuple[str, object]] = set()
-        self._cancelled: dict[tuple[str, object], Operation] = {}
+        self._client_requests: dict[Key, str] = {}
+        self._client_ids: set[Key] = set()
+        self._cancelled: dict[Key, Operation] = {}
+        #: The stream and the bytes of each question that waits for its answer.
+        self._delivered: dict[Key, tuple[Stream, bytes]] = {}
         self._noted_once: set[object] = set()
 
-    def on_frame(self, direction: Direction, raw: bytes, at: Moment) -> list[Receipt]:
-        """Take in one frame (a line, a body, an event) and give the receipts it leaves."""
-        frame = parse(raw)
+    def on_frame(
+        self, direction: Direction, raw: bytes, at: Moment, stream: Stream | None = None
+    ) -> list[Receipt]:
+        """Take in one frame (a line, a body, an event) and give the receipts it leaves.
+
+        ``stream``: the one it came on, where the session has several.
+        """
+        frame = parse(raw, stream if stream is not None and stream.is_scope else None)
         if not frame.is_json:
             self._note_once(FindingName.MALFORMED_MESSAGE, direction, at)
+        self._ledger.answered.clear()
         for message in frame.messages:
             if direction is Direction.CLIENT_TO_SERVER:
-                self._from_client(message, at)
-            else:
-                self._from_server(message, at)
+                self._from_client(message, at, stream)
+            elif not self._is_repeated(message, raw, stream):
+                self._from_server(message, at, stream)
+        if stream is not None:
+            stream.answered += self._ledger.answered
+        return self._ledger.take()
+
+    def on_undelivered(self, stream: Stream, at: Moment) -> list[Receipt]:
+        """The server never got what the client sent on ``stream``: no answer in it counts."""
+        for elicitation in stream.answered:
+            self._ledger.undo_answer(elicitation, at)
+            self._server_requests.reopen(elicitation)
+        stream.answered.clear()
+        operation = stream.operation
+        if operation is not None and operation.keys and operation.is_in_flight:
+            operation.waiting = Carrier.MULTI_ROUND_TRIP  # for the retry to be sent again
+            self._operations.wait(operation, at)
         return self._ledger.take()
 
     def on_oversized(self, direction: Direction, at: Moment) -> list[Receipt]:
@@ -115,10 +141,20 @@ class Session:
             if elicitation.is_running:
                 self._ledger.abandon(elicitation, at)
 
+    def _is_repeated(self, message: Message, raw: bytes, stream: Stream | None) -> bool:
+        """Whether a question is delivered once more, on another stream, while it waits."""
+        if stream is None or message.method != "elicitation/create":
+            return False
+        first, text = self._delivered.setdefault(message.key, (stream, raw))
+        if len(self._delivered) > _REMEMBERED:
+            self._delivered.pop(next(iter(self._delivered)))
+        return first is not stream and text == raw
+
     # From the client
 
-    def _from_client(self, message: Message, at: Moment) -> None:
+    def _from_client(self, message: Message, at: Moment, stream: Stream | None) -> None:
         if message.is_response:
+            self._delivered.pop(message.key, None)
             self._server_requests.on_response(message, self._peers, at)
             return
         params = message.params
@@ -130,15 +166,17 @@ class Session:
             case "notifications/tasks/status":
                 self._tasks.on_client_status(params, at)
             case str(method) if message.has_usable_id:
-                self._on_client_request(method, message, at)
+                self._on_client_request(method, message, at, stream)
             case _:
                 pass
 
-    def _on_client_request(self, method: str, message: Message, at: Moment) -> None:
+    def _on_client_request(
+        self, method: str, message: Message, at: Moment, stream: Stream | None
+    ) -> None:
         self._peers = self._peers.with_request_meta(message.params)
         if method == "initialize":
             self._peers = self._peers.with_initialize(message.params)
-        key = id_key(message.id)
+        key = message.key
         is_duplicate = key in (self._client_requests if self._peers.is_modern else self._client_ids)
         if len(self._client_ids) < _REMEMBERED:
             self._client_ids.add(key)
@@ -150,6 +188,9 @@ class Session:
                 self._ledger.note([FindingName.BATCH_ARRAY], at, peers=self._peers)
                 return
             arrival = self._operations.arrive(message, method, self._peers, at)
+            arrival.operation.trace = trace_of(message.params) or (stream.trace if stream else None)
+            if stream is not None:
+                stream.operation = arrival.operation
         is_reused_on_retry = arrival and FindingName.ID_REUSED_ON_RETRY in arrival.findings
         if is_duplicate and not is_reused_on_retry:  # the narrower name replaces the wider
             self._note_once(FindingName.DUPLICATE_ID, Direction.CLIENT_TO_SERVER, at)
@@ -174,13 +215,13 @@ class Session:
 
     # From the server
 
-    def _from_server(self, message: Message, at: Moment) -> None:
+    def _from_server(self, message: Message, at: Moment, stream: Stream | None) -> None:
         if message.is_response:
             self._on_server_response(message, at)
             return
         match message.method:
             case "elicitation/create":
-                self._on_question(message, at)
+                self._on_question(message, at, stream)
             case "notifications/elicitation/complete":
                 self._completions.on_notification(message.params, self._peers, at)
             case "notifications/cancelled":
@@ -193,10 +234,12 @@ class Session:
             case _:
                 pass
 
-    def _on_question(self, message: Message, at: Moment) -> None:
+    def _on_question(self, message: Message, at: Moment, stream: Stream | None) -> None:
         outstanding = list(self._operations.outstanding.values())
-        # With several outstanding nothing on the wire says which one asks, unless it is a task.
         operation = self._tasks.operation_of(message.params)
+        if operation is None and stream is not None:
+            operation = stream.operation
+        # With several outstanding nothing else on the wire says which one asks.
         if operation is None and len(outstanding) == 1:
             operation = outstanding[0]
         findings = []
@@ -209,7 +252,7 @@ class Session:
     def _on_server_response(self, message: Message, at: Moment) -> None:
         if message.members.keys().isdisjoint(("result", "error")):
             return  # delivers nothing
-        key = id_key(message.id)
+        key = message.key
         method = self._client_requests.pop(key, None)
         operation = self._operations.outstanding.pop(key, None)
         result = as_object(message.members.get("result"))

@@ -18,7 +18,7 @@ from typing import Any, Final
 from elicitation_receipts.producers.wire.answer import judge
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds, TaskState
-from elicitation_receipts.producers.wire.message import Message, as_object, id_key, repeats_anywhere
+from elicitation_receipts.producers.wire.message import Key, Message, as_object, repeats_anywhere
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.question import read_question
@@ -46,8 +46,8 @@ class Tasks:
         self._of_server: dict[str, Operation] = {}
         self._of_client: dict[str, Elicitation] = {}
         #: Outstanding requests about tasks: method and task id, by direction and JSON-RPC id.
-        self._client_asks: dict[tuple[str, object], tuple[str, str]] = {}
-        self._server_asks: dict[tuple[str, object], tuple[str, str]] = {}
+        self._client_asks: dict[Key, tuple[str, str]] = {}
+        self._server_asks: dict[Key, tuple[str, str]] = {}
 
     # Tasks the server runs
 
@@ -77,7 +77,7 @@ class Tasks:
         operation = self._of_server.get(task_id) if isinstance(task_id, str) else None
         if not isinstance(task_id, str) or operation is None:
             return
-        self._client_asks[id_key(message.id)] = (method, task_id)
+        self._client_asks[message.key] = (method, task_id)
         if method == "tasks/update":
             self._on_update(operation, message, at)
         elif method == "tasks/cancel":
@@ -85,7 +85,7 @@ class Tasks:
 
     def on_server_response(self, message: Message, at: Moment) -> None:
         """The server's response to one of those."""
-        asked = self._client_asks.pop(id_key(message.id), None)
+        asked = self._client_asks.pop(message.key, None)
         if asked is None:
             return
         method, task_id = asked
@@ -205,11 +205,11 @@ class Tasks:
         """The server polls a task the client runs."""
         task_id = message.params.get("taskId")
         if isinstance(task_id, str) and task_id in self._of_client and message.has_usable_id:
-            self._server_asks[id_key(message.id)] = (method, task_id)
+            self._server_asks[message.key] = (method, task_id)
 
     def on_client_response(self, message: Message, at: Moment) -> bool:
         """Whether this was the response to such a poll."""
-        asked = self._server_asks.pop(id_key(message.id), None)
+        asked = self._server_asks.pop(message.key, None)
         if asked is None:
             return False
         method, task_id = asked
