@@ -18,7 +18,7 @@ from elicitation_receipts.producers.wire.message import Key, Message, id_key, is
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.schemas.digest import DigestError, canonical_digest
-from elicitation_receipts.schemas.vocabulary import FindingName
+from elicitation_receipts.schemas.vocabulary import Carrier, FindingName
 
 #: Operations remembered after their end, to recognise a state used again.
 _REMEMBERED: Final = 1_024
@@ -129,6 +129,16 @@ class Operations:
         """The operation got an interim result: it goes on when its retry comes."""
         operation.waiting_since = at
         self.waiting[operation] = None
+
+    def undelivered(self, operation: Operation, at: Moment) -> None:
+        """Its last request never reached the server: a retry may be sent again, else it is over."""
+        for key in [key for key, one in self.outstanding.items() if one is operation]:
+            del self.outstanding[key]
+        if operation.keys:
+            operation.waiting = Carrier.MULTI_ROUND_TRIP
+            self.wait(operation, at)
+        else:
+            self.end(operation)
 
     def issue(self, operation: Operation, state: object) -> None:
         """An interim result carried ``requestState`` (None: it had none)."""

@@ -94,10 +94,14 @@ class Session:
             self._server_requests.reopen(elicitation)
         stream.answered.clear()
         operation = stream.operation
-        if operation is not None and operation.keys and operation.is_in_flight:
-            operation.waiting = Carrier.MULTI_ROUND_TRIP  # for the retry to be sent again
-            self._operations.wait(operation, at)
+        if operation is not None and operation.is_in_flight:
+            self._operations.undelivered(operation, at)
         return self._ledger.take()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is open and no request awaits its response."""
+        return not self._ledger.running and not self._operations.outstanding
 
     def on_oversized(self, direction: Direction, at: Moment) -> list[Receipt]:
         """A message too long to read went by."""
