@@ -23,9 +23,9 @@ _INTERNAL_ERROR: Final = 3
 _INTERRUPTED: Final = 130
 
 
-def _app_of(module: str) -> Callable[[], typer.Typer]:
+def _app_of(module: str, name: str = "app") -> Callable[[], typer.Typer]:
     def load() -> typer.Typer:
-        loaded: typer.Typer = import_module(f"elicitation_receipts.{module}").app
+        loaded: typer.Typer = getattr(import_module(f"elicitation_receipts.{module}"), name)
         return loaded
 
     return load
@@ -42,6 +42,8 @@ def _report() -> typer.Typer:
 _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "demo": _app_of("demo.command"),
     "tap": _app_of("tap"),
+    "wrap": _app_of("wrap"),
+    "unwrap": _app_of("wrap", "unwrap_app"),
     "ship": _app_of("ship"),
     "land": _app_of("land"),
     "report": _report,

@@ -60,6 +60,10 @@ class ReportError(ReceiptsError):
     """A report cannot be written where it was told to go."""
 
 
+class ConfigError(ReceiptsError):
+    """A client's configuration file cannot be read, understood or changed."""
+
+
 class UsageError(ReceiptsError):
     """A setting or an option that makes no sense (exit code 2)."""
 
