@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 from uuid import UUID, uuid4
 
 from elicitation_receipts.producers.loss import lost_receipt
@@ -20,13 +21,16 @@ from elicitation_receipts.schemas.vocabulary import (
     Vantage,
 )
 
+#: Where watcher and connection share a process, or one ends the other.
+_END_WITH_THEIR_WATCHER: Final = (Vantage.STDIO, Vantage.STREAM)
+
 
 def recover(spool: Spool, producer: Producer) -> list[Sealed]:
     """Write what watchers that are gone can no longer write; returns those receipts.
 
-    * An open question of a stdio watcher ended with it: `abandoned`. So did a URL that was
-      consented to and never proved complete: `unproven`. Other vantages outlive their
-      watcher and are left open.
+    * An open question of a watcher whose connection ends with it (stdio, streams within a
+      process) ended: `abandoned`. So did a URL that was consented to and never proved
+      complete: `unproven`. Other vantages outlive their watcher and are left open.
     * Receipts it was losing when it ended become a `lost`.
 
     Any number of processes may do this at once: it happens under the spool's lock.
@@ -58,7 +62,7 @@ def _ends(spool: Spool, producer: Producer, gone: Iterable[Departed]) -> Iterato
     now = time.time_ns() // 1000
     for question in spool.open_questions():
         watcher = question.watcher
-        if question.receipt.vantage is not Vantage.STDIO or watcher is None:
+        if question.receipt.vantage not in _END_WITH_THEIR_WATCHER or watcher is None:
             continue
         if watcher in ids or not is_present(spool.home, watcher):
             yield _end(question, spool.stream_for(question.receipt.tenant, producer), producer, now)

@@ -125,6 +125,10 @@ class Redactor:
         found = self.reference(ReferenceKind.SESSION_ID, text)
         return Keyed(found.key_id, found.value)
 
+    def subject(self, text: str) -> Keyed:
+        """Whom a server has authenticated. Raises :class:`DigestError` for what is no Unicode."""
+        return digest.keyed(self.keys.reference, "subject", text)
+
     def url_origin(self, url: str) -> str:
         """Scheme, host and port of an address, or less."""
         return identifiers.origin_of(

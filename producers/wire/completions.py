@@ -1,4 +1,4 @@
-"""URL questions known by an ``elicitationId``, and the notification that one is complete.
+"""URL questions, and what says that one is complete: a notification, or the server itself.
 
 Sources: MCP 2025-11-25 "Elicitation", ``notifications/elicitation/complete``.
 """
@@ -12,7 +12,7 @@ from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
-from elicitation_receipts.schemas.vocabulary import FindingName, Outcome, Proof
+from elicitation_receipts.schemas.vocabulary import FindingName, Outcome, Presentation, Proof
 
 #: Identifiers remembered per session.
 _REMEMBERED: Final = 65_536
@@ -45,9 +45,33 @@ class Completions:
         if elicitation is None:
             self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, peers=peers)
         elif elicitation.outcome is Outcome.COMPLETED:
+            if elicitation.recorded_complete:
+                elicitation.recorded_complete = False  # a second notification is one too many
+                return
             self._ledger.note([FindingName.DUPLICATE_COMPLETION], at, elicitation)
         elif not elicitation.is_running:
             # The question has ended: nothing waits for this completion.
             self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, elicitation)
         else:
             self._ledger.complete(elicitation, Proof.SERVER_NOTIFICATION, at)
+
+    def on_record(self, question: str, proof: Proof, peers: Peers, at: Moment) -> None:
+        """The server itself has proof. ``question``: the ``elicitationId`` or else the URL.
+
+        From 2026-07-28 on a URL question has no id. A URL that several wait with names none.
+        """
+        elicitation = self._expected.get(question)
+        if elicitation is None:
+            waiting = [
+                running
+                for running in self._ledger.running.values()
+                if running.question.presentation is Presentation.URL
+                and running.question.url == question
+            ]
+            elicitation = waiting[0] if len(waiting) == 1 else None
+        if elicitation is None or not (
+            elicitation.is_running or elicitation.outcome is Outcome.COMPLETED
+        ):
+            self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, elicitation, peers=peers)
+        elif elicitation.is_running:
+            self._ledger.complete(elicitation, proof, at)

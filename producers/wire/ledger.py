@@ -51,6 +51,8 @@ _REMEMBERED = 1_024
 _REFUSALS = (Outcome.DECLINED, Outcome.CANCELLED)
 #: Ended before or without an answer: one that comes now comes too late.
 _ENDED_UNANSWERED = (Outcome.WITHDRAWN, Outcome.EXPIRED, Outcome.ABANDONED, Outcome.UNPROVEN)
+#: What only the server itself can say.
+_OWN_PROOFS = (Proof.STATUS_CHECK, Proof.AUTHENTICATED_CALLBACK)
 #: Ended by silence: the operation going on later resumes nothing.
 _NOT_RESUMED = (Outcome.ABANDONED, Outcome.UNPROVEN)
 
@@ -80,6 +82,7 @@ class Ledger:
         self.running: dict[UUID, Elicitation] = {}
         self._out: list[Receipt] = []
         self._session = session
+        self._subject: Keyed | None = None
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
         self._constant: dict[str, Any] = {
             "tenant": redactor.tenant,
@@ -98,6 +101,10 @@ class Ledger:
         """The receipts written since the last call, in order."""
         taken, self._out = self._out, []
         return taken
+
+    def identify(self, subject: str) -> None:
+        """The server has authenticated whom it talks to: a reference stands on what follows."""
+        self._subject = self.redactor.subject(subject)
 
     # Steps in the life of an elicitation
 
@@ -132,6 +139,7 @@ class Ledger:
                 protocol_ids=protocol_ids,
                 task=operation.task if operation else None,
                 trace=trace or (operation.trace if operation else None),
+                subject=self._subject,
             )
             if operation is not None:
                 operation.elicitations.append(elicitation)
@@ -147,6 +155,7 @@ class Ledger:
         previous.digest = digest
         previous.asked_at = at
         previous.peers = peers
+        previous.subject = self._subject
         previous.protocol_ids = protocol_ids
         if previous.round >= self.policy.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
@@ -198,6 +207,8 @@ class Ledger:
     ) -> None:
         """An answer arrived. ``lenient``: paired only by a lenient reading of its id."""
         found = [*judgement.findings, *findings]
+        if elicitation.subject not in (None, self._subject):
+            found.append(FindingName.IDENTITY_MISMATCH)
         decided_by = DecidedBy.PERSON_CLAIMED
         if lenient or judgement.outcome in (Outcome.MALFORMED, Outcome.AMBIGUOUS):
             decided_by = DecidedBy.UNKNOWN
@@ -261,6 +272,7 @@ class Ledger:
             self.note([FindingName.PROOF_INSUFFICIENT], at, elicitation)
             return
         elicitation.outcome = Outcome.COMPLETED
+        elicitation.recorded_complete = proof in _OWN_PROOFS
         self._write(
             Event.COMPLETED,
             elicitation,
@@ -445,7 +457,7 @@ class Ledger:
         }
         if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
             status = elicitation.task.status
-            stated["task"] = Task(elicitation.last_status, status)
+            stated["task"] = Task(elicitation.last_status, status, elicitation.task.checkpoint)
             stated["expires_at"] = elicitation.task.expires_at
             elicitation.last_status = status
         elicitation.last_at = at
@@ -499,6 +511,7 @@ class Ledger:
         try:
             content = {
                 "session_ref": self.redactor.session(self._session),
+                "subject_ref": self._subject,
                 "flow": self._flow,
                 **self.redactor.peers(peers),
                 **(self.redactor.operation(operation.method, operation.name) if operation else {}),

@@ -33,6 +33,8 @@ class TaskState:
     id: str
     status: TaskStatus = TaskStatus.WORKING
     expires_at: int | None = None
+    #: Version of the state the server saved for it last, None where it said nothing.
+    checkpoint: int | None = None
 
 
 #: Ids from the wire, by kind. Memory only: a receipt holds keyed references to them.
@@ -60,6 +62,10 @@ class Elicitation:
     last_status: TaskStatus | None = None
     #: The trace its request named, else that of its operation.
     trace: Trace | None = None
+    #: Whom the server had authenticated when the question was put; None: it said nothing.
+    subject: Keyed | None = None
+    #: Completed by the server's own record: the notification that follows tells nothing new.
+    recorded_complete: bool = False
     #: False where only its refusal was seen (-32021): there is no text to digest.
     question_seen: bool = True
     #: Texts of what was submitted, to notice one in an error. Memory only.

@@ -33,6 +33,7 @@ from elicitation_receipts.schemas.vocabulary import (
     FindingName,
     OperationResult,
     Outcome,
+    Proof,
 )
 
 #: The client's request ids remembered, to notice one used twice.
@@ -125,6 +126,21 @@ class Session:
             if operation.task is None and since is not None and at.since(since) >= limit:
                 self._operations.end(operation)
         return self._ledger.take()
+
+    # What a server says of itself, and the wire does not
+
+    def on_completion(self, question: str, proof: Proof, at: Moment) -> list[Receipt]:
+        """It proved that a URL ceremony is complete, see :meth:`Completions.on_record`."""
+        self._completions.on_record(question, proof, self._peers, at)
+        return self._ledger.take()
+
+    def on_subject(self, subject: str) -> None:
+        """It authenticated whom it talks to. Raises :class:`DigestError`."""
+        self._ledger.identify(subject)
+
+    def on_checkpoint(self, task_id: str, version: int) -> bool:
+        """It saved a task's state. False where no such task is known."""
+        return self._tasks.checkpoint(task_id, version)
 
     def retract(self, receipts: list[Receipt]) -> None:
         """These receipts could not be written and their message did not go on.

@@ -187,6 +187,14 @@ class Tasks:
             if elicitation.is_open:
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.UNKNOWN, at)
 
+    def checkpoint(self, task_id: str, version: int) -> bool:
+        """The server saved the task's state. False where no such task is known."""
+        operation = self._of_server.get(task_id)
+        if operation is None or operation.task is None:
+            return False
+        operation.task.checkpoint = version
+        return True
+
     # Elicitations the client runs as tasks
 
     def taken_over(self, elicitation: Elicitation, result: object) -> bool:

@@ -137,7 +137,17 @@ def test_an_end_says_nothing_of_the_answer_before_it(spool: Spool) -> None:
     assert (end.action, end.payload_digest, end.findings, end.findings_more) == (None, None, (), 0)
 
 
-@pytest.mark.parametrize("vantage", [one for one in Vantage if one is not Vantage.STDIO])
+END_WITH_THEIR_WATCHER = (Vantage.STDIO, Vantage.STREAM)
+
+
+@pytest.mark.parametrize("vantage", END_WITH_THEIR_WATCHER)
+def test_a_stream_in_the_watchers_process_ends_with_it(spool: Spool, vantage: Vantage) -> None:
+    stream_id = spool.stream_for("default", PRODUCER)
+    spool.append([question(stream_id, vantage=vantage)], uuid4())
+    assert [each.receipt.event for each in recover(spool, PRODUCER)] == [Event.ABANDONED]
+
+
+@pytest.mark.parametrize("vantage", [one for one in Vantage if one not in END_WITH_THEIR_WATCHER])
 def test_other_vantages_outlive_their_watcher(spool: Spool, vantage: Vantage) -> None:
     stream_id = spool.stream_for("default", PRODUCER)
     spool.append([question(stream_id, vantage=vantage)], uuid4())
