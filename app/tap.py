@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated
 from uuid import uuid4
@@ -12,6 +11,7 @@ import typer
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
@@ -19,7 +19,6 @@ from elicitation_receipts.producers.tap import Tap, end_like
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.schemas.keys import Keyring
-from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings, option
@@ -79,7 +78,7 @@ def _watch(
     command: list[str],
     home: Home,
     settings: Settings,
-    recorded: Callable[[Sequence[Receipt]], None] = lambda _: None,
+    recorded: Recorded | None = None,
 ) -> int:
     """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
     policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)

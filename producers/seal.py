@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import TracebackType
@@ -41,27 +42,25 @@ class Ticket:
     """What becomes of one submission."""
 
     def __init__(self) -> None:
-        self._settled = threading.Event()
-        self._reason: LossReason | None = None
+        #: Why the receipts are lost; None: they are durable.
+        self.future: Future[LossReason | None] = Future()
 
     def wait(self) -> bool:
         """Wait until it is settled; True: the receipts are durable, False: they are lost."""
-        self._settled.wait()
-        return self._reason is None
+        return self.future.result() is None
 
     @property
     def settled(self) -> bool:
         """Whether `wait` would return at once."""
-        return self._settled.is_set()
+        return self.future.done()
 
     @property
     def reason(self) -> LossReason | None:
         """Why the receipts were lost; None where they were not, or not yet."""
-        return self._reason
+        return self.future.result() if self.settled else None
 
     def _settle(self, reason: LossReason | None) -> None:
-        self._reason = reason
-        self._settled.set()
+        self.future.set_result(reason)
 
 
 def _nothing_to_do() -> Ticket:

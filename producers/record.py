@@ -1,0 +1,96 @@
+"""Recording: one step of the core, at this moment, and what became of the receipts it left.
+
+The core runs under a lock, the wait for durability outside of it: who waits for the
+disk keeps nobody else waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.seal import Sealer, Ticket, WhenFull
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.vocabulary import LossReason
+
+#: Told of receipts once they are durable, in the order they were written.
+Recorded = Callable[[Sequence[Receipt]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The receipts of one step, on their way to the disk. ``ticket`` None: there are none."""
+
+    receipts: list[Receipt]
+    ticket: Ticket | None
+
+    def wait(self) -> bool:
+        """Wait until the receipts are durable; False where they are lost."""
+        return self.ticket is None or self.ticket.wait()
+
+    async def settled(self) -> bool:
+        """As :meth:`wait`, for a coroutine."""
+        if self.ticket is None:
+            return True
+        # Shielded: who gives up waiting does not take the receipts back.
+        return await asyncio.shield(asyncio.wrap_future(self.ticket.future)) is None
+
+    @property
+    def reason(self) -> LossReason:
+        """Why they are lost."""
+        return (self.ticket and self.ticket.reason) or LossReason.SPOOL_UNAVAILABLE
+
+
+class Recorder:
+    """Runs steps of a core one at a time and hands their receipts to the sealer.
+
+    Safe for any number of threads.
+    """
+
+    def __init__(self, redactor: Redactor, sealer: Sealer, recorded: Recorded | None) -> None:
+        self._redactor = redactor
+        self._sealer = sealer
+        self._recorded = recorded
+        self._lock = threading.Lock()
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether a message goes on whose receipts are lost."""
+        return self._sealer.when_full is WhenFull.DROP
+
+    def record(self, step: Callable[[Moment], list[Receipt]]) -> Entry:
+        """Take a step of the core now. Its receipts are written in the order of the steps."""
+        with self._lock:
+            # Another stream, where the spool was taken away under us and a new one begun.
+            self._redactor.stream_id = self._sealer.stream_id
+            receipts = step(now())
+            ticket = self._sealer.submit(receipts) if receipts else None
+        if ticket is not None and self._recorded is not None:
+            self._tell(receipts, ticket, self._recorded)
+        return Entry(receipts, ticket)
+
+    def change(self, step: Callable[[], None]) -> None:
+        """Take a step that leaves no receipt."""
+        with self._lock:
+            step()
+
+    def count_lost(self) -> None:
+        """The core failed on a message, which went on unread: what it would have left is lost."""
+        self._sealer.count_lost(1, LossReason.WATCHER_FAULT)
+
+    @staticmethod
+    def _tell(receipts: list[Receipt], ticket: Ticket, recorded: Recorded) -> None:
+        # By the sealer's thread, one after the other: none overtakes another.
+        ticket.future.add_done_callback(
+            lambda settled: recorded(receipts) if settled.result() is None else None
+        )
+
+
+def now() -> Moment:
+    """This moment, on both clocks."""
+    return Moment(time.time_ns() // 1_000, time.monotonic_ns() // 1_000)
