@@ -1,0 +1,87 @@
+"""How Kafka is reached, by those who write and those who read, and what its failures are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from kafka import errors
+from kafka.net import KafkaNetClient
+
+Client = TypeVar("Client")
+
+_REFUSED: Final = (
+    errors.AuthorizationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+    errors.IllegalSaslStateError,
+)
+_NO_TOPIC: Final = (errors.UnknownTopicOrPartitionError, errors.InvalidTopicError)
+_NOT_TAKEN: Final = (
+    errors.MessageSizeTooLargeError,
+    errors.RecordListTooLargeError,
+    errors.InvalidRecordError,
+    errors.PolicyViolationError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """``address``: bootstrap servers, `host:port`, several after commas.
+
+    ``options``: what else the client is told, by kafka-python's names (`security_protocol`,
+    `sasl_mechanism`, `ssl_cafile` …).
+    """
+
+    address: str
+    topic: str = "elicitation.receipts"
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)  # passwords among them
+
+    def connect(self, kind: Callable[..., Client], **options: Any) -> Client:
+        """A new client, `KafkaProducer` and the like. Raises :class:`KafkaError`.
+
+        One that cannot connect does not clean up behind itself; here its sockets and
+        threads are closed.
+        """
+        networks: list[Any] = []
+
+        def network(**options: Any) -> Any:
+            networks.append(KafkaNetClient(**options))
+            return networks[-1]
+
+        try:
+            return kind(
+                bootstrap_servers=self.address.split(","),
+                kafka_client=network,
+                **self.options,
+                **options,
+            )
+        except BaseException as error:
+            for each in networks:
+                each.close()
+            if isinstance(error, OSError):  # a file it names
+                raise errors.KafkaConfigurationError(str(error)) from error
+            if isinstance(error, ValueError | AssertionError):  # may hold an option's value
+                raise errors.KafkaConfigurationError(type(error).__name__) from None
+            raise
+
+
+def explain(error: errors.KafkaError, settings: KafkaSettings) -> tuple[str, str]:
+    """The reason and message of what a Kafka client raised.
+
+    Reasons: ``broker_refused``, ``topic_not_found``, ``message_refused``,
+    ``kafka_misconfigured``, and ``broker_unavailable`` for all that may pass by itself.
+    """
+    name, address, topic = type(error).__name__, settings.address, settings.topic
+    if isinstance(error, _REFUSED):
+        return "broker_refused", f"Kafka at {address} does not admit us ({name}); check its ACLs"
+    if isinstance(error, _NO_TOPIC):
+        create = "create it with `receipts ship --create-topic`"
+        return "topic_not_found", f"Kafka at {address} has no topic {topic}; {create}"
+    if isinstance(error, _NOT_TAKEN):
+        enlarge = "let its max.message.bytes be 1048588 or more"
+        return "message_refused", f"topic {topic} does not take a receipt ({name}); {enlarge}"
+    if isinstance(error, errors.KafkaConfigurationError):
+        return "kafka_misconfigured", f"Kafka's client does not take its settings ({error})"
+    return "broker_unavailable", f"no answer from Kafka at {address} ({name}); is it running?"
