@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
 from elicitation_receipts.home import Home
-from elicitation_receipts.invocation import PRODUCER, Invocation
-from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.producers.record import Recorded
-from elicitation_receipts.producers.recover import recover
-from elicitation_receipts.producers.redact import Redactor
-from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.tap import Tap, end_like
-from elicitation_receipts.producers.watcher import Watcher
-from elicitation_receipts.producers.wire.ledger import Post
-from elicitation_receipts.schemas.keys import Keyring
-from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings, option
+from elicitation_receipts.watcher import open_watcher
 
 app = typer.Typer(add_completion=False)
 
@@ -81,28 +72,5 @@ def _watch(
     recorded: Recorded | None = None,
 ) -> int:
     """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
-    policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
-    keys = Keyring.open(home.keys).tenant(settings.tenant)
-    with Spool.open(home.path, durability=settings.durability) as spool:
-        recover(spool, PRODUCER)
-        with Sealer(
-            spool,
-            settings.tenant,
-            PRODUCER,
-            policy=policy,
-            vantage=Vantage.STDIO,
-            when_full=WhenFull(settings.when_full),
-            block_timeout=settings.block_timeout,
-        ) as sealer:
-            post = Post(
-                policy=policy,
-                vantage=Vantage.STDIO,
-                fidelity=Fidelity.BYTES,
-                producer_name=PRODUCER.name,
-                producer_version=PRODUCER.version,
-                environment=settings.environment,
-                flow=settings.flow,
-            )
-            redactor = Redactor(settings.tenant, sealer.stream_id, keys)
-            watcher = Watcher(redactor, post, str(uuid4()), sealer, recorded)
-            return Tap(command, watcher).run()
+    with open_watcher(home, settings, Vantage.STDIO, Fidelity.BYTES, recorded) as watcher:
+        return Tap(command, watcher).run()

@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, Ticket, WhenFull
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import LossReason
+
+T = TypeVar("T")
 
 #: Told of receipts once they are durable, in the order they were written.
 Recorded = Callable[[Sequence[Receipt]], None]
@@ -74,10 +77,10 @@ class Recorder:
             self._tell(receipts, ticket, self._recorded)
         return Entry(receipts, ticket)
 
-    def change(self, step: Callable[[], None]) -> None:
+    def locked(self, step: Callable[[], T]) -> T:
         """Take a step that leaves no receipt."""
         with self._lock:
-            step()
+            return step()
 
     def count_lost(self) -> None:
         """The core failed on a message, which went on unread: what it would have left is lost."""

@@ -13,12 +13,13 @@ from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.refusal import refuse
 from elicitation_receipts.producers.wire.session import Session
+from elicitation_receipts.schemas.vocabulary import Event, Proof
 
 Passage = list[tuple[Direction, bytes]]
 
 
 class Watcher:
-    """Watches one connection. Safe for one thread a direction and one for ``tick``."""
+    """Watches one connection. Safe for one thread a direction, and any number for the rest."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Watcher:
         entry = self._recorder.record(lambda at: self._session.on_frame(direction, line, at))
         if entry.wait() or self._recorder.may_lose:
             return [(direction, line)]
-        self._recorder.change(lambda: self._session.retract(entry.receipts))
+        self._recorder.locked(lambda: self._session.retract(entry.receipts))
         return refuse(direction, line, entry.reason.value)
 
     def observe_oversized(self, direction: Direction) -> None:
@@ -46,6 +47,20 @@ class Watcher:
     def tick(self) -> None:
         """Let time pass: questions that waited too long end."""
         self._recorder.record(self._session.on_tick).wait()
+
+    # What a server says of itself, see `Session`
+
+    def record_completion(self, question: str, proof: Proof) -> bool:
+        """Whether that completed a question. Returns once it is written, or lost."""
+        entry = self._recorder.record(lambda at: self._session.on_completion(question, proof, at))
+        entry.wait()
+        return any(receipt.event is Event.COMPLETED for receipt in entry.receipts)
+
+    def record_subject(self, subject: str) -> None:
+        self._recorder.locked(lambda: self._session.on_subject(subject))
+
+    def record_checkpoint(self, task_id: str, version: int) -> bool:
+        return self._recorder.locked(lambda: self._session.on_checkpoint(task_id, version))
 
     def on_fault(self, direction: Direction | None) -> None:
         """The core failed on a message, which went on unread: what it would have left is lost."""

@@ -1,0 +1,60 @@
+"""A watcher with everything behind it: keys, spool and sealer of a home, as its settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from uuid import uuid4
+
+from elicitation_receipts.home import Home
+from elicitation_receipts.invocation import PRODUCER
+from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.producers.record import Recorded
+from elicitation_receipts.producers.recover import recover
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.seal import Sealer, WhenFull
+from elicitation_receipts.producers.watcher import Watcher
+from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
+from elicitation_receipts.settings import Settings
+
+
+@contextmanager
+def open_watcher(
+    home: Home,
+    settings: Settings,
+    vantage: Vantage,
+    fidelity: Fidelity,
+    recorded: Recorded | None = None,
+) -> Iterator[Watcher]:
+    """A watcher of one connection, to be closed by who uses it.
+
+    Raises :class:`ReceiptsError` where it could not write at all.
+    """
+    policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
+    keys = Keyring.open(home.keys).tenant(settings.tenant)
+    with Spool.open(home.path, durability=settings.durability) as spool:
+        recover(spool, PRODUCER)
+        with Sealer(
+            spool,
+            settings.tenant,
+            PRODUCER,
+            policy=policy,
+            vantage=vantage,
+            when_full=WhenFull(settings.when_full),
+            block_timeout=settings.block_timeout,
+        ) as sealer:
+            post = Post(
+                policy=policy,
+                vantage=vantage,
+                fidelity=fidelity,
+                producer_name=PRODUCER.name,
+                producer_version=PRODUCER.version,
+                environment=settings.environment,
+                flow=settings.flow,
+            )
+            redactor = Redactor(settings.tenant, sealer.stream_id, keys)
+            yield Watcher(redactor, post, str(uuid4()), sealer, recorded)

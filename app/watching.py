@@ -1,0 +1,89 @@
+"""``watch``: the two lines of a user's own code that keep receipts of its MCP connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Literal, cast, overload
+
+from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.producers.hooks import ReadStream, Transport, Watch, WriteStream
+from elicitation_receipts.producers.watcher import Watcher
+from elicitation_receipts.schemas.errors import UsageError
+from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
+from elicitation_receipts.settings import declarations
+from elicitation_receipts.watcher import open_watcher
+
+
+@overload
+def watch(
+    transport: Transport,
+    /,
+    *,
+    side: Literal["client", "server"] = "client",
+    home: Path | str | None = None,
+    **settings: object,
+) -> Watch: ...
+
+
+@overload
+def watch(
+    read: ReadStream,
+    write: WriteStream,
+    /,
+    *,
+    side: Literal["client", "server"] = "client",
+    home: Path | str | None = None,
+    **settings: object,
+) -> Watch: ...
+
+
+def watch(
+    transport: Transport | ReadStream,
+    write: WriteStream | None = None,
+    /,
+    *,
+    side: Literal["client", "server"] = "client",
+    home: Path | str | None = None,
+    **settings: object,
+) -> Watch:
+    """Keep receipts of what is asked over an MCP connection of this program.
+
+    A client::
+
+        async with watch(stdio_client(parameters)) as (read, write):
+            async with ClientSession(read, write, …) as session: …
+
+    A server::
+
+        async with watch(stdio_server(), side="server") as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    ``transport``  what the SDK opens, or its two streams where they are open already; it is
+                   opened and closed as without us, and may be of SDK v1 or v2
+    ``side``       which end of the connection this program is
+    ``home``       where receipts go; None: as for `receipts tap`
+    ``settings``   as `receipts settings` lists them (``tenant="acme"``); what is not given
+                   comes from the environment and ``receipts.toml``
+
+    Raises ``setting_unknown``; to enter raises :class:`ReceiptsError` where a setting makes no
+    sense or nothing could be written at all. After that no failure of ours stops a message.
+    """
+
+    for name in settings:
+        if name not in declarations():
+            raise UsageError(
+                "setting_unknown", f"there is no setting {name!r}; `receipts settings` lists all"
+            )
+
+    @contextmanager
+    def start() -> Iterator[Watcher]:
+        invocation = Invocation.of(None if home is None else Path(home))
+        opened = invocation.home(create=True)
+        loaded = invocation.load_settings(settings).settings
+        with open_watcher(opened, loaded, Vantage.STREAM, Fidelity.PARSED) as watcher:
+            yield watcher
+
+    streams = nullcontext((transport, write)) if write is not None else cast("Transport", transport)
+    return Watch(streams, start, side)
