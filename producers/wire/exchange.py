@@ -61,10 +61,18 @@ class Exchanges:
         self._principals: dict[str, _Place] = {}
         self._nobody = self._place("", join_by_arguments=False)
 
-    def open(self, method: str, headers: Mapping[str, str], principal: str | None) -> Exchange:
+    def open(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        principal: str | None,
+        subject: str | None = None,
+    ) -> Exchange:
         """A request arrives. ``headers``: names in lower case; ``principal``: who sends it.
 
         The principal is compared in memory only: a credential serves, and never leaves.
+        ``subject``: the name of whom somebody before us has authenticated; a keyed reference
+        to it stands on the receipts.
         """
         session_id = headers.get(_SESSION_ID)
         if session_id is not None:
@@ -72,11 +80,14 @@ class Exchanges:
                 session_id, self._place(f"session {session_id}")
             )
         elif principal is not None:
-            place = self._principals.get(principal) or self._place(f"principal {principal}")
+            # Named at random: not even a reference to a credential is ever written.
+            place = self._principals.get(principal) or self._place(
+                f"principal {self._redactor.new_id()}"
+            )
             self._principals[principal] = place
         else:
             place = self._nobody
-        return Exchange(self, place, method, headers)
+        return Exchange(self, place, method, headers, subject)
 
     def _place(self, name: str, *, join_by_arguments: bool = True) -> _Place:
         session = Session(
@@ -130,11 +141,17 @@ class Exchange:
     """One request and its response. Made by :meth:`Exchanges.open`."""
 
     def __init__(
-        self, exchanges: Exchanges, place: _Place, method: str, headers: Mapping[str, str]
+        self,
+        exchanges: Exchanges,
+        place: _Place,
+        method: str,
+        headers: Mapping[str, str],
+        subject: str | None,
     ) -> None:
         self._exchanges = exchanges
         self._place = place
         self._method = method
+        self._subject = subject
         self._stream = Stream(
             is_scope=place.id is None, trace=read_traceparent(headers.get("traceparent"))
         )
@@ -151,7 +168,7 @@ class Exchange:
             self._place = self._exchanges.new_session()
             self._stream.is_scope = False
         self._place.last_at = at
-        return self._place.session.on_frame(Direction.CLIENT_TO_SERVER, body, at, self._stream)
+        return self._on_frame(Direction.CLIENT_TO_SERVER, body, at)
 
     def on_status(self, status: int, headers: Mapping[str, str], at: Moment) -> list[Receipt]:
         """The response's status and headers (names in lower case)."""
@@ -178,7 +195,18 @@ class Exchange:
         self._delivered = self._delivered or any(
             message.is_response and message.has_usable_id for message in parse(data).messages
         )
-        return self._place.session.on_frame(Direction.SERVER_TO_CLIENT, data, at, self._stream)
+        return self._on_frame(Direction.SERVER_TO_CLIENT, data, at)
+
+    def _on_frame(self, direction: Direction, data: bytes, at: Moment) -> list[Receipt]:
+        session = self._place.session
+        session.on_subject(self._subject)
+        return session.on_frame(direction, data, at, self._stream)
+
+    def retract(self, receipts: list[Receipt], event_id: str | None = None) -> None:
+        """What left these receipts did not go on, see :meth:`Session.retract`."""
+        self._place.session.retract(receipts)
+        if event_id:
+            self._place.events.pop(event_id, None)
 
     def on_end(self, at: Moment) -> list[Receipt]:
         """The exchange is over. What a refused request carried was not delivered."""

@@ -68,6 +68,8 @@ class Post:
     producer_version: str
     environment: str | None = None
     flow: str | None = None
+    #: What intervals are measured by: a recording has no other clock than the wall's.
+    clock: Clock = Clock.MONOTONIC
 
 
 class Ledger:
@@ -96,15 +98,19 @@ class Ledger:
             "policy_digest": post.policy.digest,
         }
         self._flow = post.flow
+        self._clock = post.clock
 
     def take(self) -> list[Receipt]:
         """The receipts written since the last call, in order."""
         taken, self._out = self._out, []
         return taken
 
-    def identify(self, subject: str) -> None:
-        """The server has authenticated whom it talks to: a reference stands on what follows."""
-        self._subject = self.redactor.subject(subject)
+    def identify(self, subject: str | None) -> None:
+        """The server has authenticated whom it talks to: a reference stands on what follows.
+
+        None: nobody says who it is.
+        """
+        self._subject = None if subject is None else self.redactor.subject(subject)
 
     # Steps in the life of an elicitation
 
@@ -451,7 +457,7 @@ class Ledger:
             "presentation": elicitation.question.presentation,
             "required_proof": self.policy.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
-            "clock": None if first else Clock.MONOTONIC,
+            "clock": None if first else self._clock,
             "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
             "span_id": elicitation.trace.span_id if elicitation.trace else None,
         }

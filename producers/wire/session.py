@@ -134,7 +134,7 @@ class Session:
         self._completions.on_record(question, proof, self._peers, at)
         return self._ledger.take()
 
-    def on_subject(self, subject: str) -> None:
+    def on_subject(self, subject: str | None) -> None:
         """It authenticated whom it talks to. Raises :class:`DigestError`."""
         self._ledger.identify(subject)
 

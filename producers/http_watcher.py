@@ -1,0 +1,154 @@
+"""A watcher of HTTP: the pure core of all exchanges with one server, a clock, and the sealer.
+
+The twin of ``watcher`` for servers and proxies on asyncio: nothing here blocks the event
+loop, and whatever the core does never stops traffic.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from elicitation_receipts.producers.record import Entry, Recorded, Recorder
+from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.seal import Sealer
+from elicitation_receipts.producers.watcher import Passage
+from elicitation_receipts.producers.wire.direction import Direction
+from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
+from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.schemas.errors import ReceiptsError
+from elicitation_receipts.schemas.receipt import Receipt
+
+_TICK_SECONDS: Final = 1.0
+
+Step = Callable[[Moment], list[Receipt]]
+
+
+class HttpWatcher:
+    """Watches all traffic with one server. Time passes for it while it is entered.
+
+    ``warn`` is told, once, that something went by unread. What is open when it is left
+    stays open: sessions outlive their watcher.
+    """
+
+    def __init__(
+        self,
+        redactor: Redactor,
+        post: Post,
+        name: str,
+        sealer: Sealer,
+        warn: Callable[[str], None],
+        recorded: Recorded | None = None,
+    ) -> None:
+        self._exchanges = Exchanges(redactor, post, name)
+        self._recorder = Recorder(redactor, sealer, recorded)
+        self._warn = warn
+        self._warned = False
+        self._left = threading.Event()
+        self._ticker = threading.Thread(target=self._ticks, name="tick", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._left.set()
+        self._ticker.join()
+
+    def open(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        principal: str | None,
+        subject: str | None = None,
+    ) -> WatchedExchange:
+        """A request arrives, see :meth:`Exchanges.open`."""
+        exchange = self._recorder.locked(
+            lambda: self._exchanges.open(method, headers, principal, subject)
+        )
+        return WatchedExchange(self, exchange)
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether a message goes on whose receipts are lost."""
+        return self._recorder.may_lose
+
+    def record(self, step: Step) -> Entry:
+        """Take a step of the core; one that fails leaves nothing, and is accounted for."""
+        try:
+            return self._recorder.record(step)
+        except Exception as error:  # noqa: BLE001  (traffic goes on whatever the watcher does)
+            name = error.reason if isinstance(error, ReceiptsError) else type(error).__name__
+            self.unread(f"watcher_fault: {name}")
+            return Entry([], None)
+
+    def locked(self, step: Callable[[], None]) -> None:
+        """Take a step that leaves no receipt."""
+        self._recorder.locked(step)
+
+    def unread(self, reason: str) -> None:
+        """A message goes on unread: what it would have left is lost."""
+        self._recorder.count_lost()
+        if not self._warned:
+            self._warned = True
+            self._warn(f"{reason}; traffic goes on, receipts may be missing")
+
+    def _ticks(self) -> None:
+        while not self._left.wait(_TICK_SECONDS):
+            self.record(self._exchanges.on_tick)
+
+
+class WatchedExchange:
+    """One request and its response. Each call returns once its receipts are durable, or lost.
+
+    ``None`` as a passage: the message goes on as it is.
+    """
+
+    def __init__(self, watcher: HttpWatcher, exchange: Exchange) -> None:
+        self._watcher = watcher
+        self._exchange = exchange
+
+    async def request(self, body: bytes) -> Passage | None:
+        """The request's body, whole."""
+        entry = self._watcher.record(lambda at: self._exchange.on_request(body, at))
+        return await self._passage(Direction.CLIENT_TO_SERVER, body, entry)
+
+    async def status(self, status: int, headers: Mapping[str, str]) -> None:
+        """The response begins. ``headers``: names in lower case."""
+        await self._watcher.record(
+            lambda at: self._exchange.on_status(status, headers, at)
+        ).settled()
+
+    async def frame(self, data: bytes, event_id: str | None = None) -> Passage | None:
+        """A JSON body of the response, or one event's data."""
+        entry = self._watcher.record(lambda at: self._exchange.on_frame(data, at, event_id))
+        return await self._passage(Direction.SERVER_TO_CLIENT, data, entry, event_id)
+
+    async def oversized(self, direction: Direction) -> None:
+        """A body or event too long to read goes by."""
+        await self._watcher.record(lambda at: self._exchange.on_oversized(direction, at)).settled()
+
+    def encoded(self) -> None:
+        """A body goes by in a content coding, unread."""
+        self._watcher.unread("content_encoded: a body was compressed and not read")
+
+    def end(self) -> None:
+        """The exchange is over, however it ended. Does not wait: there is nothing to hold back."""
+        self._watcher.record(self._exchange.on_end)
+
+    async def _passage(
+        self, direction: Direction, data: bytes, entry: Entry, event_id: str | None = None
+    ) -> Passage | None:
+        if await entry.settled() or self._watcher.may_lose:
+            return None
+        self._watcher.locked(lambda: self._exchange.retract(entry.receipts, event_id))
+        return refuse(direction, data, entry.reason.value)
