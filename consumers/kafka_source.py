@@ -13,7 +13,7 @@ from kafka.errors import KafkaError, OffsetOutOfRangeError, for_code
 
 from elicitation_receipts.consumers.source import Positions, Record
 from elicitation_receipts.schemas.errors import SourceError
-from elicitation_receipts.schemas.kafka import KAFKA_ERRORS, KafkaSettings, explain
+from elicitation_receipts.schemas.kafka import KafkaSettings, explain
 
 _log = logging.getLogger(__name__)
 
@@ -184,6 +184,6 @@ class KafkaSource:
     def _naming_errors(self) -> Iterator[None]:
         try:
             yield
-        except KAFKA_ERRORS as error:
+        except KafkaError as error:
             self.close()
             raise SourceError(*explain(error, self._settings)) from error

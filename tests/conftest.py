@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,13 +30,26 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[Broker]:
-    """A broker of the test's own, running, to stop, kill and start again."""
-    broker = new_broker(tmp_path / "kafka")
-    try:
-        yield broker
-    finally:
+def start_broker(tmp_path: Path) -> Iterator[Callable[..., Broker]]:
+    """Makes a running broker of the test's own, to stop, kill and start again.
+
+    ``start_broker(**{property: value})``
+    """
+    brokers: list[Broker] = []
+
+    def start(**properties: str) -> Broker:
+        brokers.append(new_broker(tmp_path / f"kafka-{len(brokers)}", properties))
+        return brokers[-1]
+
+    yield start
+    for broker in brokers:
         broker.stop()
+
+
+@pytest.fixture
+def own_broker(start_broker: Callable[..., Broker]) -> Broker:
+    """A running broker of the test's own."""
+    return start_broker()
 
 
 @pytest.fixture
@@ -45,9 +58,10 @@ def topic(kafka: str) -> str:
     return new_topic(kafka)
 
 
-def new_broker(directory: Path) -> Broker:
+def new_broker(directory: Path, properties: Mapping[str, str] | None = None) -> Broker:
+    """A running broker; skips, or fails, where there is none to be had."""
     try:
-        broker = Broker(directory)
+        broker = Broker(directory, properties)
         broker.start()
     except BrokerError as error:
         reason = f"no Kafka broker: {error}"

@@ -182,6 +182,9 @@ def _settings(log: Path, port: int, controller_port: int) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+        # After a kill the controller, just started anew, waits for the old broker to go.
+        "broker.session.timeout.ms": "2000",
+        "broker.heartbeat.interval.ms": "500",
     }
 
 
