@@ -35,6 +35,8 @@ from elicitation_receipts.schemas.vocabulary import Event, Outcome
 _LOCK_NAME: Final = "spool.lock"
 _MARK_NAME: Final = "spool.mark"
 _MACHINE_ID: Final = Path("/etc/machine-id")
+#: UUID version of the id of a stream that watchers write to: random. See `write_stream`.
+_LIVE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +232,29 @@ class Spool:
         moved or copied here, or put back from an older copy.
         """
         with self.transaction():
-            newest = [state for state in self.streams() if state.tenant == tenant][-1:]
-            for state in newest:
+            live = [
+                state
+                for state in self.streams()
+                if state.tenant == tenant and state.stream_id.version == _LIVE
+            ]
+            for state in live[-1:]:
                 if state.location == self._location and not self._is_behind(state):
                     return state.stream_id
             return self._open_stream(tenant, producer)
+
+    def write_stream(self, receipts: Sequence[Receipt]) -> bool:
+        """Write a stream of its own, whole: a recording's, from its ``stream_opened`` on.
+
+        Its id is a name (UUID version 5), so that the same recording has the same: where the
+        stream is there already nothing is written, and False returned.
+        """
+        opened = receipts[0]
+        with self.transaction():
+            if any(state.stream_id == opened.stream_id for state in self.streams()):
+                return False
+            self._begin(opened)
+            self.append(receipts)
+            return True
 
     def mark_shipped(self, shipped: Mapping[UUID, int]) -> None:
         """Every sequence below the given one is acknowledged by the broker, for each stream."""
@@ -367,24 +387,32 @@ class Spool:
             self._query("DELETE FROM open_questions WHERE elicitation_id = ?", (question,))
 
     def _open_stream(self, tenant: str, producer: Producer) -> UUID:
-        stream_id = uuid4()
-        now = time.time_ns() // 1000
-        self._query(
-            "INSERT INTO streams (stream_id, tenant, location, opened_at, next_sequence,"
-            " last_hash, shipped_next) VALUES (?, ?, ?, ?, 0, ?, 0)",
-            (stream_id.bytes, tenant, self._location, now, ZERO_HASH),
-        )
         opened = Receipt(
             receipt_id=uuid4(),
-            stream_id=stream_id,
+            stream_id=uuid4(),
             event=Event.STREAM_OPENED,
             tenant=tenant,
             producer_name=producer.name,
             producer_version=producer.version,
-            occurred_at=now,
+            occurred_at=time.time_ns() // 1000,
         )
+        self._begin(opened)
         self.append([opened])
-        return stream_id
+        return opened.stream_id
+
+    def _begin(self, opened: Receipt) -> None:
+        """Make room for the stream that ``opened`` begins."""
+        self._query(
+            "INSERT INTO streams (stream_id, tenant, location, opened_at, next_sequence,"
+            " last_hash, shipped_next) VALUES (?, ?, ?, ?, 0, ?, 0)",
+            (
+                opened.stream_id.bytes,
+                opened.tenant,
+                self._location,
+                opened.occurred_at,
+                ZERO_HASH,
+            ),
+        )
 
     def _is_behind(self, state: StreamState) -> bool:
         with naming_errors(self.path):
