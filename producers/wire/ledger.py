@@ -153,6 +153,7 @@ class Ledger:
             self._write(Event.REQUESTED, elicitation, at, found, first=True, **self._put(question))
             return elicitation
         found.extend(self._asked_after(previous.outcome))
+        previous.past[previous.round] = (previous.outcome, previous.attempt)
         previous.round += 1
         previous.carrier = carrier
         previous.attempt = 0
@@ -331,14 +332,27 @@ class Ledger:
         )
 
     def note_repetition(
-        self, elicitation: Elicitation, at: Moment, findings: Sequence[FindingName] = ()
+        self,
+        elicitation: Elicitation,
+        at: Moment,
+        findings: Sequence[FindingName] = (),
+        round_: int | None = None,
     ) -> None:
-        """An answer to a round that has had one, or has ended: a finding, never an outcome."""
+        """An answer to a round that has had one, or has ended: a finding, never an outcome.
+
+        ``round_``: the round it answers, where that is not the last.
+        """
+        number = round_ or elicitation.round
+        outcome, attempt = elicitation.past.get(number, (elicitation.outcome, elicitation.attempt))
+        attempt += 1
+        if number in elicitation.past:
+            elicitation.past[number] = (outcome, attempt)
+        else:
+            elicitation.attempt = attempt
         over = elicitation.operation is not None and elicitation.operation.ended
-        over = over or elicitation.outcome in _ENDED_UNANSWERED
+        over = over or outcome in _ENDED_UNANSWERED
         name = FindingName.ANSWER_AFTER_END if over else FindingName.DUPLICATE_ANSWER
-        elicitation.attempt += 1
-        self.note([name, *findings], at, elicitation)
+        self._write(Event.NOTED, elicitation, at, [name, *findings], round=number, attempt=attempt)
 
     def note(
         self,
@@ -447,7 +461,7 @@ class Ledger:
         **stated: Any,
     ) -> None:
         operation = elicitation.operation
-        stated |= {
+        stated = {
             "elicitation_id": elicitation.id,
             "operation_id": operation.id if operation else None,
             "round": elicitation.round,
@@ -460,6 +474,7 @@ class Ledger:
             "clock": None if first else self._clock,
             "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
             "span_id": elicitation.trace.span_id if elicitation.trace else None,
+            **stated,
         }
         if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
             status = elicitation.task.status

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from elicitation_receipts.producers.wire.message import Key
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
@@ -57,6 +58,8 @@ class Elicitation:
     outcome: Outcome = Outcome.OPEN
     round: int = 1
     attempt: int = 0
+    #: How the rounds before ended, and how many answers each had: a late one may still come.
+    past: dict[int, tuple[Outcome, int]] = field(default_factory=dict)
     #: The task that carries it, and the task's status on the receipt before.
     task: TaskState | None = None
     last_status: TaskStatus | None = None
@@ -114,7 +117,7 @@ class Operation:
     waiting: Carrier | None = None
     waiting_since: Moment | None = None
     #: The JSON-RPC ids of its earlier requests, with their types.
-    earlier_ids: set[tuple[str, object]] = field(default_factory=set)
+    earlier_ids: set[Key] = field(default_factory=set)
     #: Digests of the `requestState`s issued; the value says whether each was used since.
     states: dict[bytes, bool] = field(default_factory=dict)
     #: The state of the last interim result, None where it had none.

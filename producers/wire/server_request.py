@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import Final
+from typing import Final, NamedTuple
 
 from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.completions import Completions
@@ -47,6 +47,18 @@ _INVALID_PARAMS: Final = -32602
 _OURS: Final = (Carrier.SERVER_REQUEST, Carrier.TASK)
 
 
+class _Put(NamedTuple):
+    """One round of a question, as it was put under an id."""
+
+    elicitation: Elicitation
+    round: int
+
+    @property
+    def is_open(self) -> bool:
+        """This round, and no later one, waits for its answer."""
+        return self.elicitation.is_open and self.elicitation.round == self.round
+
+
 class ServerRequests:
     """The server's requests of one session, as far as they are questions."""
 
@@ -54,9 +66,9 @@ class ServerRequests:
         self._ledger = ledger
         self._completions = completions
         self._tasks = tasks
-        self._questions: dict[Key, list[Elicitation]] = {}
+        self._questions: dict[Key, list[_Put]] = {}
         self._others: set[Key] = set()
-        self._ended: OrderedDict[Key, list[Elicitation]] = OrderedDict()
+        self._ended: OrderedDict[Key, list[_Put]] = OrderedDict()
         self._used: OrderedDict[Key, None] = OrderedDict()
         #: Answers still due to questions that shared an id: none of them is a second answer.
         self._shared: dict[Key, int] = {}
@@ -114,7 +126,7 @@ class ServerRequests:
 
     def _await(self, key: Key, message: Message, elicitation: Elicitation) -> None:
         if message.has_usable_id:
-            self._questions.setdefault(key, []).append(elicitation)
+            self._questions.setdefault(key, []).append(_Put(elicitation, elicitation.round))
             self._use(key)
 
     def _waiting_in_task(self, question: Question, operation: Operation) -> Elicitation | None:
@@ -147,20 +159,22 @@ class ServerRequests:
 
     def reopen(self, elicitation: Elicitation) -> None:
         """Its answer was not delivered: another one to the same id is expected."""
-        for key, elicitations in list(self._ended.items()):
-            if elicitation in elicitations:
+        put = _Put(elicitation, elicitation.round)
+        for key, ended in list(self._ended.items()):
+            if put in ended:
                 del self._ended[key]
-                self._questions.setdefault(key, []).append(elicitation)
+                self._questions.setdefault(key, []).append(put)
 
     def on_cancelled(self, request_id: object, at: Moment) -> None:
         """The server cancels its own question. After an answer that changes nothing."""
-        for elicitation in self._questions.get(id_key(request_id), []):
-            if elicitation.is_open:
+        for put in self._questions.get(id_key(request_id), []):
+            if put.is_open:
+                elicitation = put.elicitation
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.RUNTIME, at)
         self._end(id_key(request_id))
 
     def _settle(self, key: Key, message: Message, at: Moment, *, lenient: bool) -> None:
-        waiting = [item for item in self._questions[key] if item.is_open]
+        waiting = [put.elicitation for put in self._questions[key] if put.is_open]
         if len(waiting) > 1:
             for elicitation in waiting:
                 self._ledger.answer(elicitation, Judgement(Outcome.AMBIGUOUS), at)
@@ -210,8 +224,8 @@ class ServerRequests:
         if self._shared.get(key, 0) > 0:
             self._shared[key] -= 1
             return
-        for elicitation in self._ended.get(key, []):
-            self._ledger.note_repetition(elicitation, at)
+        for put in self._ended.get(key, []):
+            self._ledger.note_repetition(put.elicitation, at, round_=put.round)
 
     def _lenient(self, value: object) -> Key | None:
         """The one outstanding id that is the same integer but for type, padding or sign."""
@@ -256,10 +270,10 @@ class ServerRequests:
             self._used.popitem(last=False)
 
     def _end(self, key: Key) -> None:
-        elicitations = self._questions.pop(key, None)
-        if elicitations is None:
+        puts = self._questions.pop(key, None)
+        if puts is None:
             return
-        self._ended[key] = elicitations
+        self._ended[key] = puts
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 

@@ -863,6 +863,35 @@ def test_a_second_answer_while_the_operation_runs() -> None:
     assert noted.payload_digest is None
 
 
+def test_a_second_answer_to_a_round_that_another_has_followed() -> None:
+    talk = asked()
+    talk.client(decline(7))
+    talk.server(form(8))
+    talk.wait(seconds=5)
+    talk.client(decline(7))
+    talk.client(accept(8, {}))
+    assert talk.story[2:] == [
+        "requested open round 2 [reask_after_refusal]",
+        "noted [duplicate_answer]",
+        "answered accepted by person_claimed round 2",
+    ]
+    assert [(r.round, r.attempt) for r in talk.receipts] == [(1, 0), (1, 1), (2, 0), (1, 2), (2, 1)]
+
+
+def test_an_answer_to_a_withdrawn_round_that_another_has_followed() -> None:
+    talk = asked()
+    talk.server(cancelled(7))
+    talk.server(form(8))
+    talk.wait(seconds=5)
+    talk.client(decline(7))
+    talk.close()
+    assert talk.story[2:] == [
+        "requested open round 2",
+        "noted [answer_after_end]",
+        "abandoned abandoned by runtime round 2 [unanswered]",
+    ]
+
+
 def test_an_answer_after_the_final_result() -> None:
     talk = asked()
     talk.server(success(1))
