@@ -42,8 +42,10 @@ def _report() -> typer.Typer:
 _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "demo": _app_of("demo.command"),
     "tap": _app_of("tap"),
+    "proxy": _app_of("proxy"),
     "wrap": _app_of("wrap"),
     "unwrap": _app_of("wrap", "unwrap_app"),
+    "replay": _app_of("replay"),
     "ship": _app_of("ship"),
     "land": _app_of("land"),
     "report": _report,

@@ -1,14 +1,15 @@
-"""A watcher with everything behind it: keys, spool and sealer of a home, as its settings say."""
+"""Watchers with everything behind them: keys, spool and sealer of a home, as its settings say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER
+from elicitation_receipts.producers.http_watcher import HttpWatcher
 from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import recover
@@ -34,6 +35,41 @@ def open_watcher(
 
     Raises :class:`ReceiptsError` where it could not write at all.
     """
+    with _open_parts(home, settings, vantage, fidelity) as it:
+        yield Watcher(it.redactor, it.post, it.name, it.sealer, recorded)
+
+
+@contextmanager
+def open_http_watcher(
+    home: Home,
+    settings: Settings,
+    vantage: Vantage,
+    warn: Callable[[str], None],
+    recorded: Recorded | None = None,
+) -> Iterator[HttpWatcher]:
+    """A watcher of all HTTP traffic with one server. ``warn``: see :class:`HttpWatcher`.
+
+    Raises :class:`ReceiptsError` where it could not write at all.
+    """
+    with (
+        _open_parts(home, settings, vantage, Fidelity.BYTES) as it,
+        HttpWatcher(it.redactor, it.post, it.name, it.sealer, warn, recorded) as watcher,
+    ):
+        yield watcher
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    redactor: Redactor
+    post: Post
+    name: str
+    sealer: Sealer
+
+
+@contextmanager
+def _open_parts(
+    home: Home, settings: Settings, vantage: Vantage, fidelity: Fidelity
+) -> Iterator[_Parts]:
     policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
     keys = Keyring.open(home.keys).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
@@ -57,4 +93,4 @@ def open_watcher(
                 flow=settings.flow,
             )
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
-            yield Watcher(redactor, post, str(uuid4()), sealer, recorded)
+            yield _Parts(redactor, post, str(uuid4()), sealer)

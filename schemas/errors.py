@@ -44,6 +44,10 @@ class SpoolError(ReceiptsError):
     """The spool cannot be opened, read or written."""
 
 
+class ProxyError(ReceiptsError):
+    """A request the proxy does not serve, or an upstream it cannot stand in front of."""
+
+
 class ShipError(ReceiptsError):
     """Receipts cannot be handed to Kafka."""
 
