@@ -31,11 +31,16 @@ class Recording:
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
-    """Each file given, and every ``*.jsonl`` and ``*.har`` anywhere in a directory given."""
+    """Each file given, and every ``*.jsonl`` and ``*.har`` anywhere in a directory given.
+
+    Raises :class:`RecordingError` (``no_recording``) where that is none.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         inside = (file for pattern in _PATTERNS for file in path.rglob(pattern))
         found.update(dict.fromkeys(sorted(inside) if path.is_dir() else [path]))
+    if not found:
+        raise RecordingError("no_recording", "no *.jsonl or *.har there; name a file instead")
     return list(found)
 
 

@@ -1,0 +1,82 @@
+"""Receipts in a file for any Avro tool: an Avro Object Container File.
+
+It holds each receipt's datum. The sealed message is the datum behind the marker C3 01 and
+the schema's fingerprint.
+
+Source: Avro 1.12 specification, "Object Container Files".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from elicitation_receipts.schemas.binary import compile_writer
+from elicitation_receipts.schemas.chain import leaf_hash
+from elicitation_receipts.schemas.codec import encode, installed
+from elicitation_receipts.schemas.errors import ReceiptsError
+from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
+
+_MAGIC: Final = b"Obj\x01"
+#: Marker and fingerprint, which stand before the datum in a message.
+_HEADER_SIZE: Final = 10
+
+_write_long: Final = compile_writer("long")
+_write_string: Final = compile_writer({"type": "string"})
+
+
+class ContainerError(ReceiptsError):
+    """A container cannot be written."""
+
+
+def write_container(path: Path, streams: Iterable[Iterable[Receipt]], sync_marker: bytes) -> None:
+    """Write whole streams, each sealed from 0 on. The file is there whole or not at all.
+
+    ``sync_marker``: 16 bytes, which end a block. Raises :class:`ContainerError`
+    (``output_unwritable``) and :class:`CodecError`.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            with draft.open("wb") as file:
+                file.write(_header(sync_marker))
+                file.writelines(_block(receipts, sync_marker) for receipts in streams)
+            draft.replace(path)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise ContainerError(
+            "output_unwritable", f"cannot write {path} ({error.strerror}); check its folder"
+        ) from error
+
+
+def _header(sync_marker: bytes) -> bytes:
+    header = bytearray(_MAGIC)
+    # A map of bytes, which are written as strings are.
+    _write_long(2, header)
+    for text in ("avro.codec", "null", "avro.schema", installed().newest.text):
+        _write_string(text, header)
+    _write_long(0, header)
+    return bytes(header + sync_marker)
+
+
+def _block(receipts: Iterable[Receipt], sync_marker: bytes) -> bytes:
+    data = [message[_HEADER_SIZE:] for message in _sealed(receipts)]
+    block = bytearray()
+    _write_long(len(data), block)
+    _write_long(sum(map(len, data)), block)
+    return bytes(block) + b"".join(data) + sync_marker
+
+
+def _sealed(receipts: Iterable[Receipt]) -> Iterator[bytes]:
+    """The messages of one stream, each with its place and the hash of the one before."""
+    previous_hash = ZERO_HASH
+    for sequence, receipt in enumerate(receipts):
+        message = encode(replace(receipt, sequence=sequence, previous_hash=previous_hash))
+        previous_hash = leaf_hash(message)
+        yield message
