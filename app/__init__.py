@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elicitation_receipts.watching import watch
+    from elicitation_receipts.watching import watch, watch_stdio
 
-__all__ = ["watch"]
+__all__ = ["watch", "watch_stdio"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    # Only when it is asked for: it needs AnyIO, which comes with an MCP SDK and not with us.
-    if name == "watch":
-        from elicitation_receipts.watching import watch
+    # Only when asked for: they need AnyIO, which comes with an MCP SDK and not with us.
+    if name in __all__:
+        from elicitation_receipts import watching
 
-        return watch
+        return getattr(watching, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,15 @@
-"""``watch``: the two lines of a user's own code that keep receipts of its MCP connection."""
+"""``watch`` and ``watch_stdio``: the two lines in a user's own code that keep receipts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal, cast, overload
 
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.producers.hooks import ReadStream, Transport, Watch, WriteStream
+from elicitation_receipts.producers.own_stdio import OwnStdio
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
@@ -71,6 +72,28 @@ def watch(
     sense or nothing could be written at all. After that no failure of ours stops a message.
     """
 
+    start = _opener(home, settings, Vantage.STREAM, Fidelity.PARSED)
+    streams = nullcontext((transport, write)) if write is not None else cast("Transport", transport)
+    return Watch(streams, start, side)
+
+
+def watch_stdio(*, home: Path | str | None = None, **settings: object) -> OwnStdio:
+    """Keep receipts of what this program, a server on standard input and output, asks.
+
+    For frameworks that open these themselves::
+
+        with watch_stdio():
+            mcp.run()
+
+    Arguments and errors: see :func:`watch`.
+    """
+    return OwnStdio(_opener(home, settings, Vantage.STDIO, Fidelity.BYTES))
+
+
+def _opener(
+    home: Path | str | None, settings: Mapping[str, object], vantage: Vantage, fidelity: Fidelity
+) -> Callable[[], AbstractContextManager[Watcher]]:
+    """What opens a watcher when it is needed, in the thread that may wait for the disk."""
     for name in settings:
         if name not in declarations():
             raise UsageError(
@@ -82,8 +105,7 @@ def watch(
         invocation = Invocation.of(None if home is None else Path(home))
         opened = invocation.home(create=True)
         loaded = invocation.load_settings(settings).settings
-        with open_watcher(opened, loaded, Vantage.STREAM, Fidelity.PARSED) as watcher:
+        with open_watcher(opened, loaded, vantage, fidelity) as watcher:
             yield watcher
 
-    streams = nullcontext((transport, write)) if write is not None else cast("Transport", transport)
-    return Watch(streams, start, side)
+    return start

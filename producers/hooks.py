@@ -11,7 +11,6 @@ the parser has dropped, merged or refused it cannot see: :data:`UNSEEN`.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from contextvars import Context
@@ -25,10 +24,10 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from elicitation_receipts.producers import sdk_message
+from elicitation_receipts.producers.server_records import LOG, ServerRecords, fault_name
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.schemas.errors import ReceiptsError, UsageError
-from elicitation_receipts.schemas.vocabulary import FindingName, Proof
+from elicitation_receipts.schemas.vocabulary import FindingName
 
 T = TypeVar("T")
 _Envelope = tuple[Context | None, Any]
@@ -44,14 +43,9 @@ UNSEEN: Final = frozenset(
     }
 )
 
-#: What the wire can show, no server need record.
-_OWN_PROOFS: Final = (Proof.AUTHENTICATED_CALLBACK, Proof.STATUS_CHECK)
-#: The largest version of a checkpoint: an Avro long.
-_LARGEST: Final = 2**63 - 1
 _TICK_SECONDS: Final = 1.0
-#: One thread a direction, one for time passing, one for what the server records.
-_THREADS: Final = 4
-_LOG: Final = logging.getLogger("elicitation_receipts")
+#: One thread a direction and one for time passing, whatever else the program does.
+_THREADS: Final = 3
 
 
 class ReadStream(Protocol):
@@ -78,7 +72,7 @@ class WriteStream(Protocol):
 Transport = AbstractAsyncContextManager[tuple[Any, ...]]
 
 
-class Watch:
+class Watch(ServerRecords):
     """A watched connection: ``async with Watch(…) as (read, write):``, once.
 
     ``transport``  what would be opened without us
@@ -109,6 +103,8 @@ class Watch:
             read, write, *more = await stack.enter_async_context(self._transport)
             self._tasks = await stack.enter_async_context(_Tasks())
             send, receive = anyio.create_memory_object_stream[_Envelope](0)
+            stack.enter_context(send)
+            stack.enter_context(receive)
             inlet = _Inlet(read, receive)
             outlet = _Outlet(write, self._pass_out)
             self._read, self._write, self._send_in = read, write, send
@@ -124,48 +120,6 @@ class Watch:
         trace: TracebackType | None,
     ) -> bool | None:
         return await self._stack.__aexit__(kind, error, trace)
-
-    # What the wire does not show
-
-    async def record_completion(
-        self, question: str, proof: Literal["authenticated_callback", "status_check"]
-    ) -> bool:
-        """The server knows by itself that a URL ceremony is complete. True: it completed one.
-
-        ``question``  the ``elicitationId`` it was put with; where it had none (from
-                      2026-07-28 on), its URL, to the letter
-        ``proof``     how the server knows: it was called back by somebody who authenticated,
-                      or it asked and was told
-
-        Record it before ``notifications/elicitation/complete`` is sent: the first proof
-        completes. What names no question that waits is a finding, `unknown_completion_id`.
-        Raises ``proof_invalid``.
-        """
-        if proof not in _OWN_PROOFS:
-            raise UsageError("proof_invalid", f"a server's own proof is {' or '.join(_OWN_PROOFS)}")
-        kind = Proof(proof)
-        return await self._record(self._watcher.record_completion, False, question, kind)
-
-    async def record_subject(self, subject: str) -> None:
-        """The server has authenticated whom it talks to.
-
-        A keyed reference to ``subject`` stands on every receipt from here on; the text is
-        not kept. An answer to a question that was put to another is `identity_mismatch`.
-        """
-        await self._record(self._watcher.record_subject, None, subject)
-
-    async def record_checkpoint(self, task_id: str, version: int) -> bool:
-        """The server saved the state of a task. False: no such task was seen to start.
-
-        ``version`` (0 or more) stands on every receipt of the task from here on. Raises
-        ``checkpoint_invalid``.
-        """
-        if not 0 <= version <= _LARGEST:
-            raise UsageError("checkpoint_invalid", "a checkpoint's version is a number from 0 on")
-        return await self._record(self._watcher.record_checkpoint, False, task_id, version)
-
-    async def _record(self, call: Callable[..., T], otherwise: T, *arguments: object) -> T:
-        return await self._guarded(None, partial(call, *arguments), otherwise)
 
     # Messages
 
@@ -240,8 +194,9 @@ class Watch:
         except Exception as error:  # noqa: BLE001  (traffic goes on whatever the watcher does)
             if not self._fault_named:
                 self._fault_named = True
-                name = error.reason if isinstance(error, ReceiptsError) else type(error).__name__
-                _LOG.error("watcher_fault: %s; traffic goes on, receipts may be missing", name)
+                LOG.error(
+                    "watcher_fault: %s; traffic goes on, receipts may be missing", fault_name(error)
+                )
             with contextlib.suppress(Exception):
                 self._watcher.on_fault(direction)
             return otherwise
