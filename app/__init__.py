@@ -3,14 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elicitation_receipts.watching import watch, watch_stdio
+    from elicitation_receipts.middleware import ReceiptsMiddleware
+    from elicitation_receipts.watching import watch, watch_fastmcp, watch_stdio
 
-__all__ = ["watch", "watch_stdio"]
+__all__ = ["ReceiptsMiddleware", "watch", "watch_stdio"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    # Only when asked for: they need AnyIO, which comes with an MCP SDK and not with us.
+    # Only when asked for: a command starts without them, and the hooks need AnyIO, which comes
+    # with an MCP SDK and not with us.
+    if name == "ReceiptsMiddleware":
+        from elicitation_receipts.middleware import ReceiptsMiddleware
+
+        return ReceiptsMiddleware
     if name in __all__:
         from elicitation_receipts import watching
 

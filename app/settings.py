@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -182,6 +182,15 @@ def declarations() -> Mapping[str, Declaration]:
         )
         for declared in fields(Settings)
     }
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises ``setting_unknown`` for a name that is no setting's."""
+    for name in names:
+        if name not in declarations():
+            raise UsageError(
+                "setting_unknown", f"there is no setting {name!r}; `receipts settings` lists all"
+            )
 
 
 def _kind_and_choices(hint: Any) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Literal, cast, overload
+from typing import Any, Literal, cast, overload
 
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.producers.fastmcp_client import fastmcp_transport
 from elicitation_receipts.producers.hooks import ReadStream, Transport, Watch, WriteStream
 from elicitation_receipts.producers.own_stdio import OwnStdio
 from elicitation_receipts.producers.watcher import Watcher
-from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
-from elicitation_receipts.settings import declarations
+from elicitation_receipts.settings import check_names
 from elicitation_receipts.watcher import open_watcher
 
 
@@ -90,15 +90,25 @@ def watch_stdio(*, home: Path | str | None = None, **settings: object) -> OwnStd
     return OwnStdio(_opener(home, settings, Vantage.STDIO, Fidelity.BYTES))
 
 
+def watch_fastmcp(
+    connect: Callable[[], Transport], *, home: Path | str | None = None, **settings: object
+) -> Any:
+    """Keep receipts of what a client of FastMCP 4 is asked.
+
+    It takes what the SDK opens, as a function, for it may connect more than once::
+
+        async with Client(watch_fastmcp(lambda: stdio_client(parameters))) as client: …
+
+    Other arguments and errors: see :func:`watch`.
+    """
+    return fastmcp_transport(lambda: watch(connect(), home=home, **settings))
+
+
 def _opener(
     home: Path | str | None, settings: Mapping[str, object], vantage: Vantage, fidelity: Fidelity
 ) -> Callable[[], AbstractContextManager[Watcher]]:
     """What opens a watcher when it is needed, in the thread that may wait for the disk."""
-    for name in settings:
-        if name not in declarations():
-            raise UsageError(
-                "setting_unknown", f"there is no setting {name!r}; `receipts settings` lists all"
-            )
+    check_names(settings)
 
     @contextmanager
     def start() -> Iterator[Watcher]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from elicitation_receipts.producers.event_stream import Event
+from elicitation_receipts.producers.lines import Fragment
 from elicitation_receipts.producers.record import Entry, Recorded, Recorder
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer
@@ -107,20 +110,28 @@ class HttpWatcher:
             self.record(self._exchanges.on_tick)
 
 
-class WatchedExchange:
-    """One request and its response. Each call returns once its receipts are durable, or lost.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What becomes of a message. ``on``: what goes on, normally itself; None: nothing does.
 
-    ``None`` as a passage: the message goes on as it is.
+    ``back``: what its sender is told, normally nothing.
     """
+
+    on: bytes | None
+    back: bytes | None = None
+
+
+class WatchedExchange:
+    """One request and its response. Each call returns once its receipts are durable, or lost."""
 
     def __init__(self, watcher: HttpWatcher, exchange: Exchange) -> None:
         self._watcher = watcher
         self._exchange = exchange
 
-    async def request(self, body: bytes) -> Passage | None:
+    async def request(self, body: bytes) -> Judged:
         """The request's body, whole."""
         entry = self._watcher.record(lambda at: self._exchange.on_request(body, at))
-        return await self._passage(Direction.CLIENT_TO_SERVER, body, entry)
+        return await self._judged(Direction.CLIENT_TO_SERVER, body, entry) or Judged(body)
 
     async def status(self, status: int, headers: Mapping[str, str]) -> None:
         """The response begins. ``headers``: names in lower case."""
@@ -128,10 +139,25 @@ class WatchedExchange:
             lambda at: self._exchange.on_status(status, headers, at)
         ).settled()
 
-    async def frame(self, data: bytes, event_id: str | None = None) -> Passage | None:
-        """A JSON body of the response, or one event's data."""
-        entry = self._watcher.record(lambda at: self._exchange.on_frame(data, at, event_id))
-        return await self._passage(Direction.SERVER_TO_CLIENT, data, entry, event_id)
+    async def body(self, body: bytes) -> Judged:
+        """The body of a response in JSON, whole."""
+        entry = self._watcher.record(lambda at: self._exchange.on_frame(body, at))
+        return await self._judged(Direction.SERVER_TO_CLIENT, body, entry) or Judged(body)
+
+    async def event(self, part: Event | Fragment) -> Judged:
+        """Part of a response in events."""
+        if isinstance(part, Fragment):
+            if part.first:
+                await self.oversized(Direction.SERVER_TO_CLIENT)
+            return Judged(part.data)
+        if not part.data and part.id is None:
+            return Judged(part.raw)
+        entry = self._watcher.record(lambda at: self._exchange.on_frame(part.data, at, part.id))
+        judged = await self._judged(Direction.SERVER_TO_CLIENT, part.data, entry, part.id)
+        if judged is None:
+            return Judged(part.raw)
+        # Without its data it still says how far the stream has come.
+        return Judged(part.with_data(judged.on or b""), judged.back)
 
     async def oversized(self, direction: Direction) -> None:
         """A body or event too long to read goes by."""
@@ -145,10 +171,27 @@ class WatchedExchange:
         """The exchange is over, however it ended. Does not wait: there is nothing to hold back."""
         self._watcher.record(self._exchange.on_end)
 
-    async def _passage(
+    async def _judged(
         self, direction: Direction, data: bytes, entry: Entry, event_id: str | None = None
-    ) -> Passage | None:
+    ) -> Judged | None:
+        """None: it goes on as it is."""
         if await entry.settled() or self._watcher.may_lose:
             return None
         self._watcher.locked(lambda: self._exchange.retract(entry.receipts, event_id))
-        return refuse(direction, data, entry.reason.value)
+        lines = refuse(direction, data, entry.reason.value)
+        return Judged(_text(lines, direction), _text(lines, direction.back))
+
+
+def may_be_mcp(method: str, path: str, content_type: str, mcp_path: str | None) -> bool:
+    """Whether to watch a request. ``mcp_path`` None: nobody said where MCP is spoken."""
+    if mcp_path is not None:
+        return path == mcp_path
+    # What OAuth adds to a server is none of ours.
+    is_json = content_type.partition(";")[0].strip().lower() == "application/json"
+    return not path.startswith("/.well-known/") and (is_json or method != "POST")
+
+
+def _text(lines: Passage, direction: Direction) -> bytes | None:
+    """The lines of one direction as one JSON text: a message, or an array of several."""
+    own = [line.rstrip(b"\n") for one, line in lines if one is direction]
+    return own[0] if len(own) == 1 else b"[" + b",".join(own) + b"]" if own else None

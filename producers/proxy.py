@@ -28,16 +28,20 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from elicitation_receipts.producers import resource_metadata
-from elicitation_receipts.producers.event_stream import Event, EventSplitter
+from elicitation_receipts.producers.event_stream import EventSplitter
 from elicitation_receipts.producers.forwarding import (
     VIA,
     check_addressee,
     check_target,
     end_to_end,
 )
-from elicitation_receipts.producers.http_watcher import HttpWatcher, WatchedExchange
+from elicitation_receipts.producers.http_watcher import (
+    HttpWatcher,
+    Judged,
+    WatchedExchange,
+    may_be_mcp,
+)
 from elicitation_receipts.producers.lines import DEFAULT_LIMIT, Fragment
-from elicitation_receipts.producers.watcher import Passage
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.schemas.errors import ProxyError, ReceiptsError
 
@@ -158,7 +162,7 @@ class Proxy:
 
     def _is_watched(self, request: web.Request) -> bool:
         path = request.raw_path.partition("?")[0]
-        return path == self._path if self._path else not path.startswith("/.well-known/")
+        return may_be_mcp(request.method, path, request.content_type, self._path)
 
     async def _watched(self, request: web.Request) -> web.StreamResponse:
         fields = _by_name(request.headers)
@@ -196,13 +200,8 @@ class Proxy:
         if len(body) > self._limit:
             await exchange.oversized(Direction.CLIENT_TO_SERVER)
             return _rest(body, request.content)
-        passage = await exchange.request(body)
-        if passage is None:
-            return body
-        instead = _bodies(passage)
-        if (to_server := instead.get(Direction.CLIENT_TO_SERVER)) is not None:
-            return to_server
-        return _json_response(200, instead.get(Direction.SERVER_TO_CLIENT, b""))
+        judged = await exchange.request(body)
+        return judged.on if judged.on is not None else _json_response(200, judged.back or b"")
 
     @contextlib.asynccontextmanager
     async def _forward(
@@ -322,8 +321,7 @@ class Proxy:
         return _only(body)
 
     async def _message(self, request: web.Request, body: bytes, exchange: WatchedExchange) -> bytes:
-        passage = await exchange.frame(body)
-        return body if passage is None else await self._instead(request, passage)
+        return await self._told(request, await exchange.body(body))
 
     async def _events(
         self, request: web.Request, content: StreamReader, exchange: WatchedExchange
@@ -332,35 +330,15 @@ class Proxy:
         splitter = EventSplitter(self._limit)
         async for chunk in content.iter_any():
             for part in splitter.feed(chunk):
-                async for data in self._event(request, part, exchange):
-                    yield data
+                yield await self._told(request, await exchange.event(part))
         if (rest := splitter.end()) is not None:
             yield rest.data if isinstance(rest, Fragment) else rest.raw
 
-    async def _event(
-        self, request: web.Request, part: Event | Fragment, exchange: WatchedExchange
-    ) -> AsyncIterator[bytes]:
-        if isinstance(part, Fragment):
-            if part.first:
-                await exchange.oversized(Direction.SERVER_TO_CLIENT)
-            yield part.data
-            return
-        if not part.data and part.id is None:
-            yield part.raw
-            return
-        passage = await exchange.frame(part.data, part.id)
-        if passage is None:
-            yield part.raw
-            return
-        # Without its data it still says how far the stream has come.
-        yield part.with_data(await self._instead(request, passage))
-
-    async def _instead(self, request: web.Request, passage: Passage) -> bytes:
-        """What the client is told instead of a message; the server is told its part."""
-        instead = _bodies(passage)
-        if (to_server := instead.get(Direction.CLIENT_TO_SERVER)) is not None:
-            await self._tell_server(request, to_server)
-        return instead.get(Direction.SERVER_TO_CLIENT, b"")
+    async def _told(self, request: web.Request, judged: Judged) -> bytes:
+        """What the client is told; the server is told what became of its message."""
+        if judged.back is not None:
+            await self._tell_server(request, judged.back)
+        return judged.on or b""
 
     async def _tell_server(self, request: web.Request, body: bytes) -> None:
         """Answer a question that may not be put, as the client would: by a POST of its own."""
@@ -439,17 +417,6 @@ async def _rest(begun: bytes, content: StreamReader) -> AsyncIterator[bytes]:
 
 async def _only(body: bytes) -> AsyncIterator[bytes]:
     yield body
-
-
-def _bodies(passage: Passage) -> dict[Direction, bytes]:
-    """What goes where as one JSON text each: a message, or an array of several."""
-    lines: dict[Direction, list[bytes]] = {}
-    for direction, line in passage:
-        lines.setdefault(direction, []).append(line.rstrip(b"\n"))
-    return {
-        direction: each[0] if len(each) == 1 else b"[" + b",".join(each) + b"]"
-        for direction, each in lines.items()
-    }
 
 
 def _refusal(status: int, error: ReceiptsError) -> web.Response:
