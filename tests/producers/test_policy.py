@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields, replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_the_digest_is_that_of_the_canonical_form() -> None:
 @pytest.mark.parametrize("name", [field.name for field in fields(Policy)])
 def test_any_other_number_is_another_policy(name: str) -> None:
     value = getattr(BUILT_IN, name)
-    other = {str: "other", int: 7, type(None): Proof.STATUS_CHECK}[type(value)]
+    other: Any = {str: "other", int: 7, type(None): Proof.STATUS_CHECK}[type(value)]
     assert replace(BUILT_IN, **{name: other}).digest != BUILT_IN.digest
     assert replace(BUILT_IN).digest == BUILT_IN.digest
 

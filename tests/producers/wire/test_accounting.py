@@ -66,8 +66,8 @@ JSON = st.recursive(
     max_leaves=12,
 )
 
-ODD = (None, True, 1.0, "x", [1], {"a": 1}, {})
-FIELDS = (
+ODD: tuple[Any, ...] = (None, True, 1.0, "x", [1], {"a": 1}, {})
+FIELDS: tuple[dict[str, Any], ...] = (
     {},
     {"a": {"type": "string", "title": "A"}},
     {"b": {"type": "boolean", "maxLength": 2_000}},
@@ -82,7 +82,7 @@ ADDRESSES = (
     "https://xn--e1afmkfd.example/",
     "javascript:1",
 )
-CONTENTS = (None, {}, {"a": "main"}, {"a": 5}, {"b": True}, {"z": "main"}, "x")
+CONTENTS: tuple[Any, ...] = (None, {}, {"a": "main"}, {"a": 5}, {"b": True}, {"z": "main"}, "x")
 CODES = (-32600, -32601, -32602, -32603, 0)
 
 

@@ -67,7 +67,7 @@ def field(schema: dict[str, Any]) -> dict[str, Any]:
         ({"type": "null"}, None),
     ],
 )
-def test_valid_content(schema: dict, value: object) -> None:
+def test_valid_content(schema: dict[str, Any], value: object) -> None:
     receipt = given(field(schema), accepted({"a": value}))
     assert receipt.outcome is not None
     assert receipt.outcome.value == "accepted"
@@ -117,7 +117,7 @@ def test_valid_content(schema: dict, value: object) -> None:
         ({"type": "object", "additionalProperties": False}, {"b": 1}, "additionalProperties"),
     ],
 )
-def test_content_that_is_not_valid(schema: dict, value: object, keyword: str) -> None:
+def test_content_that_is_not_valid(schema: dict[str, Any], value: object, keyword: str) -> None:
     receipt = given(field(schema), accepted({"a": value}))
     assert receipt.outcome is not None
     assert receipt.outcome.value == "invalid"
@@ -158,7 +158,7 @@ def test_more_failed_fields_than_a_receipt_lists_are_counted() -> None:
 
 
 @pytest.mark.parametrize("result", [{"action": "accept"}, {"action": "accept", "content": None}])
-def test_an_accept_without_content_is_judged_as_an_empty_object(result: dict) -> None:
+def test_an_accept_without_content_is_judged_as_an_empty_object(result: dict[str, Any]) -> None:
     assert failures(given(form_params(required=["branch"]), result)) == [("branch", "required")]
     receipt = given(form_params(), result)
     assert receipt.outcome is not None
@@ -229,7 +229,7 @@ def test_a_schema_may_refuse_what_it_did_not_ask_for() -> None:
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 @pytest.mark.parametrize("params", [form_params(), url_params()], ids=["form", "url"])
 @pytest.mark.parametrize("content", [{"branch": "main"}, "main", 5, 0, False, ["main"]])
-def test_content_on_a_refusal(params: dict, action: str, content: object) -> None:
+def test_content_on_a_refusal(params: dict[str, Any], action: str, content: object) -> None:
     receipt = given(params, {"action": action, "content": content})
     assert receipt.action is not None
     assert receipt.action.value == action
@@ -238,7 +238,7 @@ def test_content_on_a_refusal(params: dict, action: str, content: object) -> Non
 
 @pytest.mark.parametrize("result", [DECLINED, CANCELLED, accepted()])
 @pytest.mark.parametrize("content", [None, {}, [], ""])
-def test_null_and_empty_content_are_none(result: dict, content: object) -> None:
+def test_null_and_empty_content_are_none(result: dict[str, Any], content: object) -> None:
     assert findings(given(url_params(), {**result, "content": content})) == set()
 
 

@@ -6,6 +6,8 @@ that no person is blamed for.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conversation import (
     BRANCH,
@@ -74,7 +76,7 @@ def test_1_the_same_in_the_modern_revision() -> None:
 
 
 @pytest.mark.parametrize("given", [decline(7), cancel(7)], ids=["decline", "cancel"])
-def test_2_a_client_declines_without_a_dialog(given: dict) -> None:
+def test_2_a_client_declines_without_a_dialog(given: dict[str, Any]) -> None:
     # anthropics/claude-code#62319, #79174, #85442
     talk = Conversation()
     talk.client(call(1))
@@ -176,7 +178,7 @@ def test_7_a_form_without_fields_leaves_a_person_with_a_dead_dialog() -> None:
     ],
 )
 def test_8_a_schema_outside_the_subset_is_noted_and_its_answer_paired(
-    field: dict, given: object
+    field: dict[str, Any], given: object
 ) -> None:
     talk = Conversation()
     talk.client(call(1))

@@ -215,18 +215,18 @@ NOWHERE = [
 
 @pytest.mark.parametrize("revision", [FIRST, SECOND, MODERN])
 @pytest.mark.parametrize("schema", EVERYWHERE)
-def test_a_field_of_the_protocols_subset(schema: dict, revision: str) -> None:
+def test_a_field_of_the_protocols_subset(schema: dict[str, Any], revision: str) -> None:
     assert found(field(schema), revision) == set()
 
 
 @pytest.mark.parametrize("revision", [SECOND, MODERN])
 @pytest.mark.parametrize("schema", SINCE_THE_SECOND)
-def test_a_field_of_the_second_revisions_subset(schema: dict, revision: str) -> None:
+def test_a_field_of_the_second_revisions_subset(schema: dict[str, Any], revision: str) -> None:
     assert found(field(schema), revision) == set()
 
 
 @pytest.mark.parametrize("schema", [MULTI, TITLED_MULTI])
-def test_the_first_revision_has_no_multiple_choice(schema: dict) -> None:
+def test_the_first_revision_has_no_multiple_choice(schema: dict[str, Any]) -> None:
     assert found(field(schema), FIRST) == {"schema_off_subset"}
 
 
@@ -258,7 +258,7 @@ def test_what_is_tolerated_at_the_root(revision: str) -> None:
         {"type": "object", "properties": BRANCH, "required": [1]},
     ],
 )
-def test_a_root_outside_the_subset(schema: dict) -> None:
+def test_a_root_outside_the_subset(schema: dict[str, Any]) -> None:
     assert "schema_off_subset" in found({**form_params(), "requestedSchema": schema})
 
 
@@ -300,7 +300,7 @@ def test_too_many_fields(count: int, many: bool) -> None:
         ),
     ],
 )
-def test_value_limit(schema: dict, over: bool) -> None:
+def test_value_limit(schema: dict[str, Any], over: bool) -> None:
     assert found(field(schema)) == ({"value_limit"} if over else set())
 
 
@@ -333,7 +333,7 @@ def test_a_property_with_neither_title_nor_description() -> None:
         field({"type": "string", "enum": ["https://pay.example", "none"]}),
     ],
 )
-def test_an_address_in_a_text_of_a_form(params: dict) -> None:
+def test_an_address_in_a_text_of_a_form(params: dict[str, Any]) -> None:
     assert found(params) == {"url_in_text"}
 
 
@@ -380,7 +380,7 @@ def test_an_address_in_the_message_of_an_address_is_no_finding() -> None:
 # What a question is known by
 
 
-def digest(params: dict, revision: str = SECOND) -> object:
+def digest(params: dict[str, Any], revision: str = SECOND) -> object:
     return put(params, revision).question_digest
 
 
@@ -408,7 +408,7 @@ def test_root_extras_do_not_make_another_question() -> None:
         url_params(),
     ],
 )
-def test_other_questions_have_other_digests(other: dict) -> None:
+def test_other_questions_have_other_digests(other: dict[str, Any]) -> None:
     assert digest(form_params()) != digest(other)
 
 

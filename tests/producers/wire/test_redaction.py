@@ -215,7 +215,7 @@ def play_second(plant: Planter, revision: str) -> Conversation:
     call_id, retry_id = plant.id(), plant.id()
     talk.client(request(call_id, method, {**operation, "_meta": {plant(): plant()}}))
     if plant.one_of(True, False):
-        entries = [plant.address(), plant.asking(), plant()]
+        entries: list[Any] = [plant.address(), plant.asking(), plant()]
         talk.server(url_required(call_id, *entries))
         talk.wait(seconds=5)
         talk.client(request(retry_id, method, operation))

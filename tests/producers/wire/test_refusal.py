@@ -24,7 +24,9 @@ def told(direction: Direction, message: object) -> list[tuple[Direction, Any]]:
 @pytest.mark.parametrize(
     ("direction", "message"), [(TO_CLIENT, form(7)), (TO_SERVER, call(7))], ids=["ask", "call"]
 )
-def test_who_sent_a_request_is_told_in_its_response(direction: Direction, message: dict) -> None:
+def test_who_sent_a_request_is_told_in_its_response(
+    direction: Direction, message: dict[str, Any]
+) -> None:
     ((way, line),) = told(direction, message)
     assert way is direction.back
     assert line["id"] == 7
@@ -43,7 +45,7 @@ def test_who_sent_a_request_is_told_in_its_response(direction: Direction, messag
     ],
 )
 def test_who_waits_for_a_response_gets_an_error_in_its_place(
-    direction: Direction, message: dict
+    direction: Direction, message: dict[str, Any]
 ) -> None:
     ((way, line),) = told(direction, message)
     assert way is direction

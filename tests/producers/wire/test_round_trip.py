@@ -48,7 +48,7 @@ MAIN = accepted({"branch": "main"})
 def asked(
     questions: dict[str, Any] | None = None,
     state: object = "state 1",
-    capabilities: dict | None = None,
+    capabilities: dict[str, Any] | None = None,
 ) -> Conversation:
     """A tool call answered with questions, five seconds gone."""
     talk = (
@@ -200,7 +200,7 @@ def test_a_retry_met_by_the_same_address_is_its_next_round() -> None:
 @pytest.mark.parametrize(
     ("final", "how"), [(tool_error(2), "tool_error"), (error(2, -32603), "error")]
 )
-def test_a_retry_that_fails_leaves_consent_without_proof(final: dict, how: str) -> None:
+def test_a_retry_that_fails_leaves_consent_without_proof(final: dict[str, Any], how: str) -> None:
     talk = asked({"k": URL})
     talk.client(retry(2, {"k": accepted()}, "state 1"))
     talk.server(final)
@@ -433,7 +433,7 @@ def test_the_same_key_with_the_same_properties_is_the_next_round() -> None:
         (MAIN, "reask_after_accept"),
     ],
 )
-def test_asked_again_after_a_refusal_or_an_accept(given: dict, finding: str) -> None:
+def test_asked_again_after_a_refusal_or_an_accept(given: dict[str, Any], finding: str) -> None:
     talk = asked()
     talk.client(retry(2, {"k": given}, "state 1"))
     talk.server(interim(2, {"k": FORM}, "state 2"))
@@ -441,7 +441,7 @@ def test_asked_again_after_a_refusal_or_an_accept(given: dict, finding: str) -> 
 
 
 @pytest.mark.parametrize("other", [TAG, URL], ids=["properties", "mode"])
-def test_a_key_reused_for_another_shape_is_a_new_elicitation(other: dict) -> None:
+def test_a_key_reused_for_another_shape_is_a_new_elicitation(other: dict[str, Any]) -> None:
     talk = asked()
     talk.client(retry(2, {"k": DECLINED}, "state 1"))
     talk.server(interim(2, {"k": other}, "state 2"))
@@ -516,7 +516,7 @@ def test_without_a_state_equal_method_name_and_arguments_continue() -> None:
 @pytest.mark.parametrize(
     "unequal", [{"arguments": {"path": "/y"}}, {"tool": "build"}], ids=["arguments", "tool"]
 )
-def test_without_a_state_unequal_calls_are_operations_of_their_own(unequal: dict) -> None:
+def test_without_a_state_unequal_calls_are_operations_of_their_own(unequal: dict[str, Any]) -> None:
     talk = Conversation(MODERN)
     talk.client(call(1))
     talk.server(interim(1, {"k": FORM}))
@@ -530,7 +530,7 @@ def test_without_a_state_unequal_calls_are_operations_of_their_own(unequal: dict
     ("method", "params"),
     [("prompts/get", {"name": "review"}), ("resources/read", {"uri": "file:///etc/hosts"})],
 )
-def test_prompts_and_resources_ask_too(method: str, params: dict) -> None:
+def test_prompts_and_resources_ask_too(method: str, params: dict[str, Any]) -> None:
     talk = Conversation(MODERN)
     talk.client(request(1, method, params))
     talk.server(interim(1, {"k": FORM}, "s"))
@@ -547,7 +547,7 @@ def test_prompts_and_resources_ask_too(method: str, params: dict) -> None:
 @pytest.mark.parametrize(
     "changed", [{"arguments": {"path": "/y"}}, {"tool": "build"}], ids=["arguments", "tool"]
 )
-def test_a_state_echoed_with_another_call_continues_the_operation(changed: dict) -> None:
+def test_a_state_echoed_with_another_call_continues_the_operation(changed: dict[str, Any]) -> None:
     talk = asked()
     talk.client(retry(2, {"k": MAIN}, "state 1", **changed))
     talk.server(success(2))

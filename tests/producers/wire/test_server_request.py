@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conversation import (
     BRANCH,
@@ -50,7 +52,7 @@ COUNT = {"count": {"type": "integer", "title": "How many", "minimum": 1}}
 
 
 def asked(
-    revision: str = SECOND, asking: object = None, capabilities: dict | None = None
+    revision: str = SECOND, asking: Any = None, capabilities: dict[str, Any] | None = None
 ) -> Conversation:
     """A tool call under way, a question put, five seconds gone."""
     talk = (
@@ -129,7 +131,7 @@ def test_accept_of_a_url_is_consent_and_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("asking", [form(7), url(7)], ids=["form", "url"])
-def test_decline(asking: object) -> None:
+def test_decline(asking: Any) -> None:
     talk = asked(asking=asking)
     talk.client(decline(7))
     assert talk.story[1:] == ["answered declined by person_claimed"]
@@ -137,7 +139,7 @@ def test_decline(asking: object) -> None:
 
 
 @pytest.mark.parametrize("asking", [form(7), url(7)], ids=["form", "url"])
-def test_cancel(asking: object) -> None:
+def test_cancel(asking: Any) -> None:
     talk = asked(asking=asking)
     talk.client(cancel(7))
     assert talk.story[1:] == ["answered cancelled by person_claimed"]
@@ -164,7 +166,7 @@ def test_accept_with_content_that_is_not_valid() -> None:
     ],
     ids=["accept", "decline", "cancel", "consent"],
 )
-def test_sooner_than_a_person_could(asking: object, given: object, expected: str) -> None:
+def test_sooner_than_a_person_could(asking: Any, given: Any, expected: str) -> None:
     talk = Conversation()
     talk.client(call(1))
     talk.server(asking)
@@ -231,7 +233,9 @@ def test_a_client_that_cannot_ask(code: int) -> None:
     [(NO_MODE, form(7)), (FORM_ONLY, url(7)), (URL_ONLY, form(7))],
     ids=["none", "form only", "url only"],
 )
-def test_any_error_to_a_mode_never_declared(capabilities: dict, asking: object, code: int) -> None:
+def test_any_error_to_a_mode_never_declared(
+    capabilities: dict[str, Any], asking: Any, code: int
+) -> None:
     talk = asked(asking=asking, capabilities=capabilities)
     talk.client(error(7, code))
     assert talk.story == [
@@ -315,7 +319,7 @@ def test_an_error_is_never_too_soon() -> None:
         ),
     ],
 )
-def test_malformed_answer(given: object, finding: str) -> None:
+def test_malformed_answer(given: Any, finding: str) -> None:
     talk = asked()
     talk.client(given)
     talk.server(success(1))
@@ -567,7 +571,7 @@ def test_a_completion_with_an_id_nobody_knows_is_stray() -> None:
 
 
 @pytest.mark.parametrize("params", [{}, {"elicitationId": 5}, {"elicitationId": None}])
-def test_a_completion_without_an_id_is_stray(params: dict) -> None:
+def test_a_completion_without_an_id_is_stray(params: dict[str, Any]) -> None:
     talk = asked(asking=url(7))
     talk.server(notification("notifications/elicitation/complete", **params))
     assert talk.story[1:] == ["noted [missing_elicitation_id]"]
@@ -595,7 +599,7 @@ def test_success_of_the_operation_proves_nothing_where_the_client_did_not_retry(
     ("final", "how"),
     [(success(1), "success"), (tool_error(1), "tool_error"), (error(1, -32603), "error")],
 )
-def test_the_operation_delivers_its_final_result(final: object, how: str) -> None:
+def test_the_operation_delivers_its_final_result(final: Any, how: str) -> None:
     talk = asked()
     talk.client(decline(7))
     talk.server(final)
@@ -607,9 +611,7 @@ def test_the_operation_delivers_its_final_result(final: object, how: str) -> Non
 
 
 @pytest.mark.parametrize(("final", "how"), [(success(1), "success"), (error(1, -32603), "error")])
-def test_the_operation_delivers_its_result_while_a_question_is_open(
-    final: object, how: str
-) -> None:
+def test_the_operation_delivers_its_result_while_a_question_is_open(final: Any, how: str) -> None:
     talk = asked()
     talk.server(final)
     assert talk.story[1:] == [
@@ -692,7 +694,7 @@ def test_two_operations_have_ids_of_their_own() -> None:
     ("method", "params"),
     [("prompts/get", {"name": "review"}), ("resources/read", {"uri": "file:///etc/hosts"})],
 )
-def test_prompts_and_resources_are_operations_too(method: str, params: dict) -> None:
+def test_prompts_and_resources_are_operations_too(method: str, params: dict[str, Any]) -> None:
     talk = Conversation()
     talk.client(request(1, method, params))
     talk.server(form(7))
@@ -793,7 +795,7 @@ def test_the_fourth_round_is_a_loop() -> None:
 
 
 @pytest.mark.parametrize("given", [decline(8), cancel(8)])
-def test_an_equal_question_of_the_tool_within_ten_minutes_of_a_refusal(given: object) -> None:
+def test_an_equal_question_of_the_tool_within_ten_minutes_of_a_refusal(given: Any) -> None:
     talk = Conversation()
     talk.client(call(1))
     talk.server(form(8))
@@ -1056,7 +1058,9 @@ def test_from_the_modern_revision_only_an_outstanding_id_is_a_duplicate() -> Non
         ({"ok": True}, error(1, -32603, data={"errors": [{"input": {"ok": True}}]})),
     ],
 )
-def test_a_submitted_value_in_an_error_of_the_operation(content: dict, final: dict) -> None:
+def test_a_submitted_value_in_an_error_of_the_operation(
+    content: dict[str, Any], final: dict[str, Any]
+) -> None:
     talk = asked()
     talk.client(accept(7, content))
     talk.server(final)
@@ -1075,7 +1079,9 @@ def test_a_submitted_value_in_an_error_of_the_operation(content: dict, final: di
         ({"ok": True}, tool_error(1, "True is not false")),
     ],
 )
-def test_what_is_no_submitted_value_in_an_error(content: dict, final: dict) -> None:
+def test_what_is_no_submitted_value_in_an_error(
+    content: dict[str, Any], final: dict[str, Any]
+) -> None:
     talk = asked()
     talk.client(accept(7, content))
     talk.server(final)

@@ -161,7 +161,9 @@ def test_peers_that_say_nothing_usable(odd: Any) -> None:
         (BOTH_MODES, (Mode.FORM, Mode.URL)),
     ],
 )
-def test_declared_modes(revision: str, capabilities: dict, modes: tuple[Mode, ...]) -> None:
+def test_declared_modes(
+    revision: str, capabilities: dict[str, Any], modes: tuple[Mode, ...]
+) -> None:
     talk = Conversation(revision, capabilities=capabilities)
     talk.client(call(1))
     talk.server(form(7) if revision == SECOND else interim(1, {"k": form_params()}))
@@ -172,7 +174,7 @@ def test_declared_modes(revision: str, capabilities: dict, modes: tuple[Mode, ..
 
 
 def test_equal_capabilities_have_equal_digests() -> None:
-    def digest(capabilities: dict) -> object:
+    def digest(capabilities: dict[str, Any]) -> object:
         return asked(Conversation(capabilities=capabilities)).capability_digest
 
     assert digest({"a": 1, **FORM_ONLY}) == digest({**FORM_ONLY, "a": 1.0})

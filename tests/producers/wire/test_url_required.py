@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conversation import (
     MODERN,
@@ -104,7 +106,7 @@ def test_completion_notified_although_nobody_retries() -> None:
     [PAY, url_params("pay", "https://elsewhere.example/"), url_params("new", PAY["url"])],
     ids=["equal", "same id", "same question under a new id"],
 )
-def test_a_retry_met_by_the_same_question_is_its_next_round(again: dict) -> None:
+def test_a_retry_met_by_the_same_question_is_its_next_round(again: dict[str, Any]) -> None:
     talk = required()
     # The same question under a new id has the message of the first.
     talk.client(call(2))
@@ -145,7 +147,7 @@ def test_a_retry_met_by_the_same_question_as_a_server_request_is_its_next_round(
 
 
 @pytest.mark.parametrize("failure", [tool_error(2), error(2, -32603)])
-def test_a_retry_that_fails_leaves_the_question_open(failure: dict) -> None:
+def test_a_retry_that_fails_leaves_the_question_open(failure: dict[str, Any]) -> None:
     talk = required()
     talk.client(call(2))
     assert talk.server(failure) == []
@@ -201,7 +203,7 @@ def test_no_arguments_and_empty_arguments_are_equal() -> None:
     ],
     ids=["arguments", "tool", "method"],
 )
-def test_another_call_is_no_retry(other: dict) -> None:
+def test_another_call_is_no_retry(other: dict[str, Any]) -> None:
     talk = required()
     talk.client(other)
     talk.server(success(2))
