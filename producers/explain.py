@@ -65,7 +65,8 @@ _MEANS: Final = {
     Outcome.ABANDONED: "ended without an answer",
 }
 
-_SAYS: Final = {
+#: What each finding says, in a few words.
+SAYS: Final = {
     FindingName.SECRET_FIELD: "a form asks for a secret",
     FindingName.DATA_CLASS_PROHIBITED: "it asks for data the policy prohibits",
     FindingName.APPROVAL_AS_FIELD: "approval is a field, where accept and decline should say it",
@@ -96,7 +97,7 @@ _SAYS: Final = {
     FindingName.BATCH_ARRAY: "the message stands in an array",
     FindingName.MALFORMED_MESSAGE: "the message is not what the protocol says",
     FindingName.ERROR_ANSWER: "an error answers a well-formed question of a declared mode",
-    FindingName.ACCEPT_SCHEMA_MISMATCH: "the accepted content is not valid against the schema",
+    FindingName.ACCEPT_SCHEMA_MISMATCH: "the accepted content does not satisfy the schema",
     FindingName.UNASKED_FIELD: "a field nobody asked for",
     FindingName.UNKNOWN_RESPONSE_KEY: "an answer under a key that was never asked",
     FindingName.MISSING_RESPONSE: "the retry leaves out an answer",
@@ -184,8 +185,8 @@ def _left(receipt: Receipt, questions: dict[UUID, int]) -> Iterator[str]:
     else:
         number = questions.setdefault(receipt.elicitation_id, len(questions) + 1)
         yield f"{_INDENT}question {number} {', '.join(_words(receipt))}"
-    for finding in receipt.findings:
-        yield f"{_INDENT}  {finding.name} ({finding.gate}): {_SAYS[finding.name]}"
+    for reason in _reasons(receipt):
+        yield f"{_INDENT}  {reason}"
 
 
 def _words(receipt: Receipt) -> Iterator[str]:
@@ -197,12 +198,17 @@ def _words(receipt: Receipt) -> Iterator[str]:
         yield f"operation's result {receipt.operation_result}"
     if receipt.validation is not None and receipt.event in (Event.REQUESTED, Event.ANSWERED):
         yield _fields(receipt.validation, receipt.event)
+
+
+def _reasons(receipt: Receipt) -> Iterator[str]:
     if receipt.outcome in _MEANS:
-        yield _MEANS[receipt.outcome]
+        yield f"{receipt.outcome}: {_MEANS[receipt.outcome]}"
     if receipt.proof is not None:
-        yield f"proof {receipt.proof}: {_PROVED_BY[receipt.proof]}"
+        yield f"{receipt.proof}: {_PROVED_BY[receipt.proof]}"
     elif receipt.decided_by is not None:
-        yield f"decided by {receipt.decided_by}: {_BECAUSE[receipt.decided_by]}"
+        yield f"{receipt.decided_by}: {_BECAUSE[receipt.decided_by]}"
+    for finding in receipt.findings:
+        yield f"{finding.name} ({finding.gate}): {SAYS[finding.name]}"
 
 
 def _fields(validation: Validation, event: Event) -> str:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 import pytest
 from hypothesis import given, settings
@@ -79,6 +79,30 @@ def test_an_append_is_all_or_nothing(spool: Spool) -> None:
     assert len(read_all(spool)) == 1
     spool.append([receipt(stream_id)])
     assert_unbroken(spool)
+
+
+def test_a_recordings_stream_is_written_once_and_never_chosen(spool: Spool) -> None:
+    named = uuid5(UUID(int=1), "a recording")
+    receipts = [receipt(named, Event.STREAM_OPENED), receipt(named), receipt(named)]
+    live = spool.stream_for("default", PRODUCER)
+
+    assert spool.write_stream(receipts)
+    assert not spool.write_stream(receipts)
+
+    assert spool.stream_for("default", PRODUCER) == live
+    assert [one.sequence for one in read_all(spool) if one.stream_id == named] == [0, 1, 2]
+    assert_unbroken(spool)
+
+
+def test_a_stream_that_cannot_be_written_whole_is_not_begun(spool: Spool) -> None:
+    named = uuid5(UUID(int=1), "a recording")
+    receipts = [receipt(named, Event.STREAM_OPENED), receipt(named, occurred_at=-1)]
+
+    with pytest.raises(CodecError):
+        spool.write_stream(receipts)
+
+    assert read_all(spool) == []
+    assert spool.streams() == []
 
 
 def test_a_stream_the_spool_does_not_know_is_refused(spool: Spool) -> None:
