@@ -119,7 +119,7 @@ def _entries(text: str) -> list[tuple[Text, Node]]:
     if not isinstance(root, Object):
         raise ConfigError("config_no_servers", "this is no configuration: no JSON object")
     members = _by_name(text, root)
-    entries = []
+    entries: list[tuple[Text, Node]] = []
     for place in _PLACES:
         _, servers = members.get(place, (None, None))
         if isinstance(servers, Object):
@@ -157,7 +157,7 @@ def _server(text: str, node: Node) -> _Server:
     kind, command, args = value_of("type"), value_of("command"), value_of("args")
     by_url = isinstance(kind, Text) and kind.value.lower() in _BY_URL
     if by_url or (command is None and any(name.lower().endswith("url") for name in members)):
-        raise _LeftError("reached by URL; the tap stands before commands only")
+        raise _LeftError("reached by URL; start `receipts proxy` for it and give its address here")
     if not isinstance(command, Text):
         raise _LeftError("no command")
     if not isinstance(args, Array | None):
@@ -197,10 +197,9 @@ def _unwrap(text: str, server: _Server) -> tuple[str, tuple[Edit, ...]]:
         raise _LeftError("not behind the tap")
     if PurePath(command.value).name != PROGRAM:
         raise _LeftError("behind a tap that another program starts; change it by hand")
-    _, *inner = args.items[len(before) :] or (None,)
-    if not inner or not isinstance(inner[0], Text):
+    first, *rest = args.items[len(before) + 1 :] or (None,)
+    if not isinstance(first, Text):
         raise _LeftError("no command behind --; change it by hand")
-    first, *rest = inner
     start = args.items[0].start
     words = [text[item.start : item.end] for item in args.items]
     added = _new_args(text, server, words)

@@ -22,7 +22,10 @@ def test_version(receipts: Receipts) -> None:
 
 def test_every_command_has_help_and_the_list_shows_it(receipts: Receipts) -> None:
     listed = receipts("--help").stdout
-    for command in ("demo", "tap", "ship", "land", "report", "status", "schema", "settings"):
+    for command in (
+        *("demo", "tap", "wrap", "unwrap", "ship", "land", "report"),
+        *("status", "schema", "settings"),
+    ):
         assert f" {command} " in listed
         shown = receipts(command, "--help")
         assert (shown.returncode, shown.stderr) == (0, "")
