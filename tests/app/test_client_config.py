@@ -45,8 +45,10 @@ def shuffled(members: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 SERVERS = st.one_of(USUAL.flatmap(shuffled), USUAL.flatmap(shuffled), ODD, VALUES)
 PLACES = st.dictionaries(st.text(), SERVERS, min_size=1, max_size=3)
 CONFIGS = st.one_of(
-    st.fixed_dictionaries({place: PLACES}, optional={other: SCALARS | PLACES, "inputs": VALUES})
-    for place, other in [("mcpServers", "servers"), ("servers", "mcpServers")]
+    [
+        st.fixed_dictionaries({place: PLACES}, optional={other: SCALARS | PLACES, "inputs": VALUES})
+        for place, other in [("mcpServers", "servers"), ("servers", "mcpServers")]
+    ]
 ).flatmap(shuffled)
 
 
