@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,6 +23,8 @@ LOCK_NAME: Final = "land.lock"
 
 _WAIT: Final = 10.0
 _PAUSE: Final = 0.05
+#: What DuckDB's errors end in where the disk is full, or the user's share of it (strerror(3)).
+_NO_ROOM: Final = ("No space left on device", "Disk quota exceeded")
 _MIGRATION_FILE: Final = re.compile(r"([0-9]{4})_([a-z_]+)\.sql")
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # By default DuckDB fetches extensions from the network when it thinks one is needed.
@@ -49,9 +51,9 @@ class Warehouse:
 
     Whoever wants it queues at a lock file beside it, so that neither landers nor readers
     starve. ``wait``: for how many seconds. Both ways to open it raise
-    :class:`WarehouseError`: ``warehouse_busy``, ``warehouse_unwritable``,
+    :class:`WarehouseError`: ``warehouse_busy``, ``warehouse_unwritable``, ``warehouse_full``,
     ``warehouse_unreadable``, ``warehouse_not_ours``, ``warehouse_newer``, and
-    ``warehouse_failed`` for what DuckDB raises while it is open.
+    ``warehouse_failed`` for what else DuckDB raises while it is open.
     """
 
     def __init__(self, path: Path, wait: float = _WAIT) -> None:
@@ -61,10 +63,13 @@ class Warehouse:
     @contextmanager
     def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The database, made or migrated as needed, for reading and writing."""
-        with self._turn() as deadline, self._connect(deadline) as database:
-            self._migrate(database)
-            with self._naming_errors():
-                yield database
+        with self._turn() as deadline:
+            if not self.path.exists():
+                self._make()
+            with self._connect(deadline) as database:
+                self._migrate(database)
+                with self._naming_errors():
+                    yield database
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -103,6 +108,21 @@ class Warehouse:
         finally:
             lock.release()
 
+    def _make(self) -> None:
+        """Put an empty database in place, whole: one that was only begun can never be opened."""
+        draft = self.path.with_name(f".{self.path.name}.new")
+        try:
+            draft.unlink(missing_ok=True)  # of one who was killed here
+            duckdb.connect(draft, config=_CONFIG).close()
+            draft.rename(self.path)
+        except duckdb.Error as error:
+            raise self._refused(error) from error
+        except OSError as error:
+            raise self._unwritable() from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
     def _connect(self, deadline: float, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
         while True:
             try:
@@ -119,6 +139,8 @@ class Warehouse:
             time.sleep(_PAUSE)
 
     def _refused(self, error: duckdb.Error) -> WarehouseError:
+        if _is_full(error):
+            return self._full()
         if "Cannot open file" in str(error):
             return self._unwritable()
         return WarehouseError(
@@ -133,11 +155,20 @@ class Warehouse:
             f"cannot write to {self.path}; check that its folder exists and is yours",
         )
 
+    def _full(self) -> WarehouseError:
+        return WarehouseError(
+            "warehouse_full",
+            f"no room left for {self.path}; free space on its disk, then try again: "
+            "nothing was changed",
+        )
+
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
+            if _is_full(error):
+                raise self._full() from error
             # DuckDB's own words may repeat a value; its type says enough.
             raise WarehouseError(
                 "warehouse_failed",
@@ -213,8 +244,13 @@ def _apply(database: duckdb.DuckDBPyConnection, migration: Migration) -> None:
         )
         database.commit()
     except BaseException:
-        database.rollback()
+        with suppress(duckdb.Error):  # the first error is the one to hear of
+            database.rollback()
         raise
+
+
+def _is_full(error: duckdb.Error) -> bool:
+    return any(words in str(error) for words in _NO_ROOM)
 
 
 def _holder(error: duckdb.Error) -> str | None:

@@ -294,7 +294,7 @@ def test_whatever_fails_leaves_everything_as_it_was(
         patched.setattr(batch, "_write_positions", fail)  # the last step before the commit
         with pytest.raises(WarehouseError) as caught:
             land(warehouse, source)
-    assert caught.value.reason == "warehouse_failed"
+    assert caught.value.reason == "warehouse_full"
     assert [query(warehouse, sql) for sql in everything] == before
     assert land(warehouse, source) == LandingSummary(landed=1, rejected=1, breaks=1)
 
@@ -371,6 +371,7 @@ def test_who_follows_lands_what_comes_and_lets_others_read(
 ) -> None:
     receipts = chain(6)
     source = Slow()
+    land(warehouse, source)  # makes the database
     stop = threading.Event()
     summaries: list[LandingSummary] = []
     lander = Lander(warehouse, source, lander_key)

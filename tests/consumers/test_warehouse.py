@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -138,6 +139,25 @@ def test_damaged_headers_are_refused(warehouse: Warehouse) -> None:
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert reason_of(Warehouse(tmp_path / "nowhere" / "warehouse.duckdb")) == "warehouse_unwritable"
+
+
+@pytest.mark.parametrize("room", [0, 4096, 8192, 12288, 32768])
+def test_on_a_full_disk_nothing_half_made_is_left(small_disk: Path, room: int) -> None:
+    warehouse = Warehouse(small_disk / "warehouse.duckdb")
+    space = os.statvfs(small_disk)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(space.f_bavail * space.f_bsize - room))
+    assert reason_of(warehouse) == "warehouse_full"
+    filler.unlink()
+    assert applied(warehouse) == [
+        (migration.number, migration.name) for migration in installed_migrations()
+    ]
+
+
+def test_a_making_that_was_killed_is_begun_anew(warehouse: Warehouse) -> None:
+    warehouse.path.with_name(".warehouse.duckdb.new").write_bytes(b"DUCK")
+    assert len(applied(warehouse)) == len(installed_migrations())
+    assert [path.name for path in warehouse.path.parent.glob("*warehouse*")] == ["warehouse.duckdb"]
 
 
 def test_reading_needs_something_landed(warehouse: Warehouse) -> None:
