@@ -85,7 +85,8 @@ def test_no_session_leaves_a_mark(several: list[Session]) -> None:
 
 
 @pytest.mark.slow
-@settings(_AS_FOUND, max_examples=60)
+@pytest.mark.timeout(1200)
+@settings(_AS_FOUND, max_examples=30)
 @given(_SEVERAL)
 def test_none_of_many_sessions_leaves_a_mark(several: list[Session]) -> None:
     with tempfile.TemporaryDirectory() as folder:
