@@ -1,0 +1,79 @@
+"""The demo's server over Streamable HTTP, and what stands in front of it, as processes.
+
+`python http_demo.py [HOME]`: serves on a free port and prints it; with a home behind the
+middleware.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+@contextlib.contextmanager
+def server(home: Path | None = None) -> Iterator[str]:
+    """A running server, behind the middleware if there is a home; gives its address."""
+    command = [sys.executable, __file__, *([str(home)] if home else [])]
+    with _running(command, subprocess.PIPE, None) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+
+
+@contextlib.contextmanager
+def proxy(home: Path, upstream: str, *options: str) -> Iterator[str]:
+    """A running `receipts proxy` before a server; gives its address."""
+    receipts = [sys.executable, "-m", "elicitation_receipts.main", "--home", str(home)]
+    command = [*receipts, "proxy", "--upstream", upstream, *options]
+    with _running(command, None, subprocess.PIPE) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("receipts: proxy at "), line + process.stderr.read()
+        yield line.split()[-1]
+        process.terminate()
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+
+
+@contextlib.contextmanager
+def _running(
+    command: list[str], stdout: int | None, stderr: int | None
+) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, stdout=stdout, stderr=stderr, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(15)
+            finally:
+                process.kill()
+                pipes: list[IO[str] | None] = [process.stdout, process.stderr]
+                for pipe in pipes:
+                    if pipe is not None:
+                        pipe.close()
+
+
+def main() -> None:
+    import socket
+
+    import uvicorn
+
+    from elicitation_receipts import ReceiptsMiddleware
+    from elicitation_receipts.demo.server import server as library
+
+    app = library.streamable_http_app()
+    if len(sys.argv) > 1:
+        app = ReceiptsMiddleware(app, path="/mcp", home=sys.argv[1])  # type: ignore[assignment]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        sys.stdout.write(f"{listening.getsockname()[1]}\n")
+        sys.stdout.flush()
+        config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2)
+        uvicorn.Server(config).run([listening])
+
+
+if __name__ == "__main__":
+    main()
