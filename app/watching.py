@@ -101,7 +101,8 @@ def watch_fastmcp(
 
     Other arguments and errors: see :func:`watch`.
     """
-    return fastmcp_transport(lambda: watch(connect(), home=home, **settings))
+    start = _opener(home, settings, Vantage.STREAM, Fidelity.PARSED)
+    return fastmcp_transport(lambda: Watch(connect(), start, "client"))
 
 
 def _opener(
