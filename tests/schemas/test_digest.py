@@ -148,7 +148,7 @@ class TestCanonicalForm:
             {"secret\udc00": 1},
             {1: "secret"},
             {"a": b"secret"},
-            object(),
+            pytest.param(object(), id="no JSON"),
         ],
         ids=repr,
     )
