@@ -53,7 +53,9 @@ def open_http_watcher(
     """
     with (
         _open_parts(home, settings, vantage, Fidelity.BYTES) as it,
-        HttpWatcher(it.redactor, it.post, it.name, it.sealer, warn, recorded) as watcher,
+        HttpWatcher(
+            it.redactor, it.post, it.name, it.sealer, warn, recorded, it.recover
+        ) as watcher,
     ):
         yield watcher
 
@@ -64,6 +66,7 @@ class _Parts:
     post: Post
     name: str
     sealer: Sealer
+    recover: Callable[[], object]
 
 
 @contextmanager
@@ -73,7 +76,7 @@ def _open_parts(
     policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
     keys = Keyring.open(home.keys).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
-        recover(spool, PRODUCER)
+        recover(spool, PRODUCER, policy)
         with Sealer(
             spool,
             settings.tenant,
@@ -93,4 +96,6 @@ def _open_parts(
                 flow=settings.flow,
             )
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
-            yield _Parts(redactor, post, str(uuid4()), sealer)
+            yield _Parts(
+                redactor, post, str(uuid4()), sealer, lambda: recover(spool, PRODUCER, policy)
+            )

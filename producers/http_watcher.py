@@ -6,9 +6,11 @@ loop, and whatever the core does never stops traffic.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import TracebackType
 from typing import Final, Self
 
@@ -27,6 +29,7 @@ from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.receipt import Receipt
 
 _TICK_SECONDS: Final = 1.0
+_RECOVER_TICKS: Final = 60
 
 Step = Callable[[Moment], list[Receipt]]
 
@@ -35,7 +38,8 @@ class HttpWatcher:
     """Watches all traffic with one server. Time passes for it while it is entered.
 
     ``warn`` is told, once, that something went by unread. What is open when it is left
-    stays open: sessions outlive their watcher.
+    stays open: sessions outlive their watcher. ``recover``, called about once a minute, ends
+    what watchers before it left open.
     """
 
     def __init__(
@@ -46,7 +50,9 @@ class HttpWatcher:
         sealer: Sealer,
         warn: Callable[[str], None],
         recorded: Recorded | None = None,
+        recover: Callable[[], object] = lambda: None,
     ) -> None:
+        self._recover = recover
         self._exchanges = Exchanges(redactor, post, name)
         self._recorder = Recorder(redactor, sealer, recorded)
         self._warn = warn
@@ -106,8 +112,13 @@ class HttpWatcher:
             self._warn(f"{reason}; traffic goes on, receipts may be missing")
 
     def _ticks(self) -> None:
-        while not self._left.wait(_TICK_SECONDS):
+        for tick in count(1):
+            if self._left.wait(_TICK_SECONDS):
+                return
             self.record(self._exchanges.on_tick)
+            if tick % _RECOVER_TICKS == 0:
+                with contextlib.suppress(ReceiptsError):  # next minute, then
+                    self._recover()
 
 
 @dataclass(frozen=True, slots=True)

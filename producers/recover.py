@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from elicitation_receipts.producers.loss import lost_receipt
+from elicitation_receipts.producers.policy import BUILT_IN, Policy
 from elicitation_receipts.producers.presence import Departed, departed, is_present
 from elicitation_receipts.schemas.receipt import Finding, Receipt
 from elicitation_receipts.schemas.spool import OpenQuestion, Producer, Sealed, Spool
@@ -25,12 +26,18 @@ from elicitation_receipts.schemas.vocabulary import (
 _END_WITH_THEIR_WATCHER: Final = (Vantage.STDIO, Vantage.STREAM)
 
 
-def recover(spool: Spool, producer: Producer) -> list[Sealed]:
+#: Where sessions outlive their watcher: a proxy is started anew, and they go on.
+_OUTLIVE_THEIR_WATCHER: Final = (Vantage.HTTP, Vantage.ASGI)
+
+
+def recover(spool: Spool, producer: Producer, policy: Policy = BUILT_IN) -> list[Sealed]:
     """Write what watchers that are gone can no longer write; returns those receipts.
 
     * An open question of a watcher whose connection ends with it (stdio, streams within a
       process) ended: `abandoned`. So did a URL that was consented to and never proved
-      complete: `unproven`. Other vantages outlive their watcher and are left open.
+      complete: `unproven`.
+    * One of a watcher whose sessions outlive it (HTTP) ends when its time has passed, that
+      of its task (`expired`) or the policy's wait. Before, it stays open.
     * Receipts it was losing when it ended become a `lost`.
 
     Any number of processes may do this at once: it happens under the spool's lock.
@@ -39,7 +46,8 @@ def recover(spool: Spool, producer: Producer) -> list[Sealed]:
     try:
         with spool.transaction():
             gone += departed(spool.home)
-            receipts = [*_losses(spool, producer, gone), *_ends(spool, producer, gone)]
+            ends = _ends(spool, producer, policy, gone)
+            receipts = [*_losses(spool, producer, gone), *ends]
             sealed = spool.append(receipts)
         for one in gone:
             # After the commit: a crash in between tells of a loss twice rather than never.
@@ -57,34 +65,60 @@ def _losses(spool: Spool, producer: Producer, gone: Iterable[Departed]) -> Itera
             yield lost_receipt(stream_id, one.tenant, producer, one.loss)
 
 
-def _ends(spool: Spool, producer: Producer, gone: Iterable[Departed]) -> Iterator[Receipt]:
+def _ends(
+    spool: Spool, producer: Producer, policy: Policy, gone: Iterable[Departed]
+) -> Iterator[Receipt]:
     ids = {one.id for one in gone}
     now = time.time_ns() // 1000
     for question in spool.open_questions():
         watcher = question.watcher
-        if question.receipt.vantage not in _END_WITH_THEIR_WATCHER or watcher is None:
+        if watcher is None or (watcher not in ids and is_present(spool.home, watcher)):
             continue
-        if watcher in ids or not is_present(spool.home, watcher):
+        vantage = question.receipt.vantage
+        if vantage in _OUTLIVE_THEIR_WATCHER and not _is_over(question, policy, now):
+            continue
+        if vantage in (*_END_WITH_THEIR_WATCHER, *_OUTLIVE_THEIR_WATCHER):
             yield _end(question, spool.stream_for(question.receipt.tenant, producer), producer, now)
+
+
+def _is_over(question: OpenQuestion, policy: Policy, now: int) -> bool:
+    waited = now - question.receipt.occurred_at
+    return _has_expired(question, now) or waited >= policy.wait_s * 1_000_000
+
+
+def _has_expired(question: OpenQuestion, now: int) -> bool:
+    expires_at = question.receipt.expires_at
+    return question.outcome is Outcome.OPEN and expires_at is not None and now >= expires_at
+
+
+def _findings(question: OpenQuestion, *, expired: bool) -> Iterator[FindingName]:
+    if expired:
+        yield FindingName.TASK_EXPIRED
+    # Over HTTP an answer may have passed while nobody was there who knew the question.
+    if (
+        question.outcome is Outcome.OPEN
+        and question.receipt.attempt == 0
+        and question.receipt.vantage not in _OUTLIVE_THEIR_WATCHER
+    ):
+        yield FindingName.UNANSWERED
 
 
 def _end(question: OpenQuestion, stream_id: UUID, producer: Producer, now: int) -> Receipt:
     """The receipt of a question's end, from its newest one."""
     last = question.receipt
-    consented = question.outcome is Outcome.CONSENTED
-    unanswered = FindingName.UNANSWERED
+    expired = last.vantage in _OUTLIVE_THEIR_WATCHER and _has_expired(question, now)
+    outcome = Outcome.UNPROVEN if question.outcome is Outcome.CONSENTED else Outcome.ABANDONED
     validation = last.validation and replace(last.validation, failed=(), failed_more=0)
     return replace(
         last,
         receipt_id=uuid4(),
         stream_id=stream_id,
-        event=Event.ABANDONED,
-        outcome=Outcome.UNPROVEN if consented else Outcome.ABANDONED,
+        event=Event.EXPIRED if expired else Event.ABANDONED,
+        outcome=Outcome.EXPIRED if expired else outcome,
         decided_by=DecidedBy.RUNTIME,
-        findings=(
-            (Finding(unanswered, unanswered.default_severity, unanswered.gate),)
-            if not consented and last.attempt == 0
-            else ()
+        findings=tuple(
+            Finding(name, name.default_severity, name.gate)
+            for name in _findings(question, expired=expired)
         ),
         occurred_at=now,
         since_previous_us=max(0, now - last.occurred_at),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -147,12 +149,47 @@ def test_a_stream_in_the_watchers_process_ends_with_it(spool: Spool, vantage: Va
     assert [each.receipt.event for each in recover(spool, PRODUCER)] == [Event.ABANDONED]
 
 
+OUTLIVE_THEIR_WATCHER = (Vantage.HTTP, Vantage.ASGI)
+HOUR_US = 3_600_000_000
+
+
 @pytest.mark.parametrize("vantage", [one for one in Vantage if one not in END_WITH_THEIR_WATCHER])
 def test_other_vantages_outlive_their_watcher(spool: Spool, vantage: Vantage) -> None:
     stream_id = spool.stream_for("default", PRODUCER)
     spool.append([question(stream_id, vantage=vantage)], uuid4())
     assert recover(spool, PRODUCER) == []
     assert len(spool.open_questions()) == 1
+
+
+@pytest.mark.parametrize("vantage", OUTLIVE_THEIR_WATCHER)
+def test_they_end_when_their_time_has_passed(spool: Spool, vantage: Vantage) -> None:
+    stream_id = spool.stream_for("default", PRODUCER)
+    now = time.time_ns() // 1000
+    waited = question(stream_id, vantage=vantage, occurred_at=now - HOUR_US)
+    consented = replace(
+        question(stream_id, vantage=vantage, occurred_at=now - HOUR_US, attempt=1),
+        outcome=Outcome.CONSENTED,
+    )
+    expired = question(stream_id, vantage=vantage, expires_at=now - 1)
+    waits = question(stream_id, vantage=vantage, occurred_at=now - HOUR_US + 60_000_000)
+    spool.append([waited, consented, expired, waits], uuid4())
+
+    ended = [sealed.receipt for sealed in recover(spool, PRODUCER)]
+    assert [(end.event, end.outcome, [found.name for found in end.findings]) for end in ended] == [
+        # Not `unanswered`: an answer may have passed while nobody watched.
+        (Event.ABANDONED, Outcome.ABANDONED, []),
+        (Event.ABANDONED, Outcome.UNPROVEN, []),
+        (Event.EXPIRED, Outcome.EXPIRED, [FindingName.TASK_EXPIRED]),
+    ]
+    (left,) = spool.open_questions()
+    assert left.receipt.elicitation_id == waits.elicitation_id
+
+
+def test_the_time_of_a_living_watchers_question_is_its_own_matter(spool: Spool) -> None:
+    with Sealer(spool, "default", PRODUCER) as sealer:
+        put = question(sealer.stream_id, vantage=Vantage.HTTP, occurred_at=1)
+        sealer.submit([put]).wait()
+        assert recover(spool, PRODUCER) == []
 
 
 def test_killed_while_losing_is_a_loss_of_unknown_number(spool: Spool) -> None:
