@@ -322,7 +322,7 @@ class Spool:
     def _recognize(self) -> None:
         """Learn which spool this is and where it is."""
         self._inode = self._find_inode()
-        self._location = _location(self.path, self._inode)
+        self._location = _location(self.path, self._inode, self._lock.path)
         row = self._query("SELECT id FROM spool").fetchone()
         if row is None:
             raise SpoolError("spool_corrupt", f"{self.path} has lost its id; move it away")
@@ -453,10 +453,17 @@ def _holding(lock: FileLock, timeout: float) -> Iterator[None]:
         lock.release()
 
 
-def _location(path: Path, inode: int) -> bytes:
-    """Where a spool is, as 32 bytes: the same machine, path and file give the same."""
+def _location(path: Path, inode: int, untouched: Path) -> bytes:
+    """Where a spool is, as 32 bytes: the same machine, path and files give the same.
+
+    ``untouched`` is a file nobody ever writes: its change time, which no program can set,
+    tells a home that was put back from a copy, in which even the inodes may be the same.
+    """
     try:
         machine = _MACHINE_ID.read_text().strip()
     except OSError:
         machine = socket.gethostname()
-    return sha256(f"{machine}\0{path.resolve()}\0{inode}".encode()).digest()
+    with suppress(FileNotFoundError):
+        changed = untouched.stat().st_ctime_ns
+        return sha256(f"{machine}\0{path.resolve()}\0{inode}\0{changed}".encode()).digest()
+    return bytes(32)  # without it nobody has written here yet

@@ -201,12 +201,15 @@ def next_stream(home: Path) -> UUID:
         return stream_id
 
 
-@pytest.mark.parametrize("how", ["copied", "moved", "put_back_in_place", "put_back_as_a_new_file"])
+@pytest.mark.parametrize(
+    "how", ["copied", "moved", "put_back_in_place", "put_back_as_a_new_file", "home_put_back"]
+)
 def test_a_spool_that_may_have_forgotten_opens_a_new_stream(home: Path, how: str) -> None:
     with Spool.open(home) as spool:
         stream_id = spool.stream_for("default", PRODUCER)
     older = home.with_name("older.db")
     shutil.copyfile(home / "spool.db", older)
+    shutil.copytree(home, home.with_name("older"))
     with Spool.open(home) as spool:
         spool.append([receipt(stream_id)])
 
@@ -219,8 +222,11 @@ def test_a_spool_that_may_have_forgotten_opens_a_new_stream(home: Path, how: str
         home.rename(target)
     elif how == "put_back_in_place":
         shutil.copyfile(older, home / "spool.db")
-    else:
+    elif how == "put_back_as_a_new_file":
         older.replace(home / "spool.db")
+    else:
+        shutil.rmtree(home)
+        shutil.copytree(home.with_name("older"), home)
 
     assert next_stream(target) != stream_id
 
