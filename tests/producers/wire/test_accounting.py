@@ -47,7 +47,7 @@ from elicitation_receipts.schemas.vocabulary import (
 )
 
 QUICK = settings(max_examples=30, deadline=None)
-THOROUGH = settings(max_examples=5_000, deadline=None)
+THOROUGH = settings(max_examples=500, deadline=None)
 SEEDS = st.integers(0, 2**32)
 
 JSON = st.recursive(

@@ -52,7 +52,7 @@ from elicitation_receipts.schemas.vocabulary import Event, FindingName, Redactio
 
 QUICK = settings(max_examples=12, deadline=None)
 SEEDS = st.integers(0, 2**32)
-THOROUGH = settings(max_examples=200, deadline=None)
+THOROUGH = settings(max_examples=100, deadline=None)
 
 #: What marks are made of beside their digits; the awkward ones look different everywhere.
 LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
