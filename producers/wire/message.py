@@ -66,7 +66,11 @@ class Message:
     @property
     def key(self) -> Key:
         """The ``id`` with its type and scope: what a response to it is found by."""
-        key = id_key(self.id)
+        return self.key_of(self.id)
+
+    def key_of(self, request_id: object) -> Key:
+        """The key of another request on the same stream, which this one names."""
+        key = id_key(request_id)
         return key if self.scope is None else (*key, self.scope)
 
     @property

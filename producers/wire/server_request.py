@@ -19,7 +19,6 @@ from elicitation_receipts.producers.wire.life import Elicitation, Operation, Pro
 from elicitation_receipts.producers.wire.message import (
     Key,
     Message,
-    id_key,
     repeats,
     repeats_anywhere,
 )
@@ -165,13 +164,13 @@ class ServerRequests:
                 del self._ended[key]
                 self._questions.setdefault(key, []).append(put)
 
-    def on_cancelled(self, request_id: object, at: Moment) -> None:
+    def on_cancelled(self, key: Key, at: Moment) -> None:
         """The server cancels its own question. After an answer that changes nothing."""
-        for put in self._questions.get(id_key(request_id), []):
+        for put in self._questions.get(key, []):
             if put.is_open:
                 elicitation = put.elicitation
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.RUNTIME, at)
-        self._end(id_key(request_id))
+        self._end(key)
 
     def _settle(self, key: Key, message: Message, at: Moment, *, lenient: bool) -> None:
         waiting = [put.elicitation for put in self._questions[key] if put.is_open]

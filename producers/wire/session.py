@@ -14,7 +14,7 @@ from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.ledger import Ledger, Post
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
-from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, parse
+from elicitation_receipts.producers.wire.message import Key, Message, as_object, parse
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.peers import Peers
@@ -182,7 +182,7 @@ class Session:
             case "notifications/initialized":
                 self._initialized = True
             case "notifications/cancelled":
-                self._on_client_cancelled(params.get("requestId"), at)
+                self._on_client_cancelled(message.key_of(params.get("requestId")), at)
             case "notifications/tasks/status":
                 self._tasks.on_client_status(params, at)
             case str(method) if message.has_usable_id:
@@ -219,8 +219,7 @@ class Session:
         elif method.startswith("tasks/"):
             self._tasks.on_client_request(method, message, at)
 
-    def _on_client_cancelled(self, request_id: object, at: Moment) -> None:
-        key = id_key(request_id)
+    def _on_client_cancelled(self, key: Key, at: Moment) -> None:
         operation = self._operations.outstanding.pop(key, None)
         if operation is None:
             return
@@ -245,7 +244,9 @@ class Session:
             case "notifications/elicitation/complete":
                 self._completions.on_notification(message.params, self._peers, at)
             case "notifications/cancelled":
-                self._server_requests.on_cancelled(message.params.get("requestId"), at)
+                self._server_requests.on_cancelled(
+                    message.key_of(message.params.get("requestId")), at
+                )
             case "notifications/tasks/status" | "notifications/tasks":
                 self._tasks.on_status(message.params, at)
             case str(method):
