@@ -1,0 +1,108 @@
+"""FastMCP 4, watched: `server`, or `client ERA COMMAND…`. Receipts: RECEIPTS_HOME."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from fastmcp import Client, Context, FastMCP
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import (
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    Implementation,
+    InputRequiredResult,
+)
+
+from elicitation_receipts import watch_fastmcp, watch_stdio
+
+MODERN = "2026-07-28"
+FORM = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}}
+PAGE = "https://pay.example/start?ticket=1"
+ANSWERS = (
+    ElicitResult(action="accept", content={"city": "Ærøskøbing"}),
+    ElicitResult(action="decline"),
+    ElicitResult(action="cancel"),
+    ElicitResult(action="accept"),
+    ElicitResult(action="accept"),
+)
+TOOLS = ("form", "form", "form", "page", "proved")
+
+
+def server() -> None:
+    mcp = FastMCP("asking", version="1.0")
+    watched = watch_stdio()
+
+    @mcp.tool
+    async def form(context: Context) -> Any:
+        if context.session.protocol_version == MODERN:
+            question = ElicitRequestFormParams(message="Which city?", requested_schema=FORM)
+            return ask(context, question) or "done"
+        await context.session.elicit_form("Which city?", FORM, context.request_id)
+        return "done"
+
+    @mcp.tool
+    async def page(context: Context) -> Any:
+        return await visit(context, proved=False)
+
+    @mcp.tool
+    async def proved(context: Context) -> Any:
+        return await visit(context, proved=True)
+
+    async def visit(context: Context, *, proved: bool) -> Any:
+        session, id_ = context.session, f"page-{context.request_id}"
+        if session.protocol_version == MODERN:
+            question = ElicitRequestURLParams(message="Pay, please.", url=PAGE)
+            if (asked := ask(context, question)) is not None:
+                return asked
+            if proved:
+                assert await watched.record_completion(PAGE, "status_check")
+            return "done"
+        await session.elicit_url("Pay, please.", PAGE, id_, context.request_id)
+        if proved:
+            assert await watched.record_completion(id_, "authenticated_callback")
+        await session.send_elicit_complete(id_, context.request_id)
+        return "done"
+
+    def ask(context: Context, question: Any) -> InputRequiredResult | None:
+        """The result that asks; None where the answer has come."""
+        if context.input_responses:
+            return None
+        return InputRequiredResult(
+            input_requests={"asked": ElicitRequest(params=question)}, request_state="state"
+        )
+
+    with watched:
+        mcp.run(show_banner=False)
+
+
+def client(era: str, command: str, *arguments: str) -> None:
+    asyncio.run(converse(era, command, list(arguments)))
+
+
+async def converse(era: str, command: str, arguments: list[str]) -> None:
+    answers = iter(ANSWERS)
+
+    async def answer(*_: Any) -> ElicitResult:
+        await asyncio.sleep(0.3)
+        return next(answers)
+
+    parameters = StdioServerParameters(
+        command=command, args=arguments, env={"RECEIPTS_HOME": os.environ["RECEIPTS_HOME"]}
+    )
+    async with Client(
+        watch_fastmcp(lambda: stdio_client(parameters)),
+        mode=era if era == MODERN else "legacy",
+        elicitation_handler=answer,
+        client_info=Implementation(name="scripted", version="1.0"),
+    ) as connected:
+        for tool in TOOLS:
+            await connected.call_tool(tool, {})
+
+
+if __name__ == "__main__":
+    {"server": server, "client": client}[sys.argv[1]](*sys.argv[2:])
