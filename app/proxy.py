@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import resource
 import signal
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import SplitResult, urlsplit
@@ -157,6 +159,7 @@ def _serve(
         raise UsageError(
             "proxy_not_installed", "install elicitation-receipts[proxy] for `receipts proxy`"
         ) from error
+    _allow_many_connections()
     with open_http_watcher(home, settings, Vantage.HTTP, _say, recorded) as watcher:
         served = Proxy(
             URL(place.upstream),
@@ -167,6 +170,13 @@ def _serve(
             subject_header=subject_header,
         )
         asyncio.run(_run(served, place))
+
+
+def _allow_many_connections() -> None:
+    """Each stream takes two files; shells allow few more than a thousand by default."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _run(served: Proxy, place: _Place) -> None:

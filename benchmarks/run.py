@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from pathlib import Path
 
 import emit
 import landing
+import proxy
 import tap
 from measure import Figure, interleaved
 from rich.console import Console
@@ -26,6 +28,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     options = parser.parse_args()
+    # Where the other end of many sessions is.
+    sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
     rounds, scale = (3, 1) if options.quick else (5, 5)
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).absolute()
@@ -33,6 +37,7 @@ def main() -> None:
             *interleaved(rounds, tap.cases(folder, 1_000 * scale)),
             *interleaved(rounds, emit.cases(folder, 500 * scale)),
             *interleaved(rounds, landing.cases(folder, 20_000 * scale)),
+            *proxy.figures(folder, 200 * scale, 1_000, rounds),
         ]
     ratios = _ratios({figure.name: figure.median for figure in figures})
     _show(figures, ratios)
@@ -44,6 +49,8 @@ def _ratios(median: dict[str, float]) -> dict[str, float]:
     return {
         "tap_added_p50_ms": median["tap_p50_ms"] - median["pipe_p50_ms"],
         "tap_added_p99_ms": median["tap_p99_ms"] - median["pipe_p99_ms"],
+        "proxy_over_plain_p50": median["proxy_p50_ms"] / median["plain_proxy_p50_ms"],
+        "proxy_over_plain_p99": median["proxy_p99_ms"] / median["plain_proxy_p99_ms"],
         "emit_power_over_sync": median["emit_power_p50_us"] / median["sync_p50_us"],
         "landing_base_over_appender": median["landing_base_per_s"] / median["bare_appender_per_s"],
         "landing_base_over_limit": median["landing_base_per_s"] / median["bare_arrow_per_s"],

@@ -53,6 +53,8 @@ _CONNECT_SECONDS: Final = 30.0
 _TELL_SECONDS: Final = 10.0
 #: How long requests under way may take to end once the proxy is stopped.
 STOP_SECONDS: Final = 5.0
+#: Connections that may wait to be accepted: clients come back all at once.
+_BACKLOG: Final = 1024
 #: Tokens are long.
 _LONGEST_FIELD: Final = 64 * 1024
 
@@ -132,7 +134,7 @@ class Proxy:
         ) as self._client:
             await runner.setup()
             try:
-                await web.TCPSite(runner, host, port).start()
+                await web.TCPSite(runner, host, port, backlog=_BACKLOG).start()
                 yield int(runner.addresses[0][1])
             except OSError as error:
                 raise ProxyError(
