@@ -9,17 +9,16 @@ Source: Avro 1.12 specification, "Object Container Files".
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from elicitation_receipts.schemas.binary import compile_writer
-from elicitation_receipts.schemas.chain import leaf_hash
-from elicitation_receipts.schemas.codec import encode, installed
+from elicitation_receipts.schemas.codec import installed
 from elicitation_receipts.schemas.errors import ReceiptsError
-from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
+from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.sealing import seal
 
 _MAGIC: Final = b"Obj\x01"
 #: Marker and fingerprint, which stand before the datum in a message.
@@ -66,17 +65,8 @@ def _header(sync_marker: bytes) -> bytes:
 
 
 def _block(receipts: Iterable[Receipt], sync_marker: bytes) -> bytes:
-    data = [message[_HEADER_SIZE:] for message in _sealed(receipts)]
+    data = [message[_HEADER_SIZE:] for message in seal(receipts)]
     block = bytearray()
     _write_long(len(data), block)
     _write_long(sum(map(len, data)), block)
     return bytes(block) + b"".join(data) + sync_marker
-
-
-def _sealed(receipts: Iterable[Receipt]) -> Iterator[bytes]:
-    """The messages of one stream, each with its place and the hash of the one before."""
-    previous_hash = ZERO_HASH
-    for sequence, receipt in enumerate(receipts):
-        message = encode(replace(receipt, sequence=sequence, previous_hash=previous_hash))
-        previous_hash = leaf_hash(message)
-        yield message

@@ -16,13 +16,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import urldefrag
 
 from elicitation_receipts.producers.event_stream import Event, EventSplitter
 from elicitation_receipts.producers.traffic import (
@@ -95,7 +93,7 @@ class _Entry:
             raise BrokenError(f"entry {place}: url, method or status is missing")
         return cls(
             place=place,
-            server=urldefrag(server).url,
+            server=server.partition("#")[0],
             method=method,
             started=started,
             # After the request, before the end, whatever was rounded.
@@ -223,16 +221,16 @@ def _started(place: int, text: object) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     micros = round(moment.timestamp() * 1_000_000)
-    if not 0 <= micros <= LATEST_MICROS:
+    if not 0 <= micros < LATEST_MICROS // 2:  # so that what takes long ends in time, too
         raise BrokenError(f"entry {place}: `startedDateTime` is no time a receipt can have")
     return micros
 
 
 def _micros(milliseconds: object) -> int:
     """Microseconds; 0 for what is not known (-1, or missing)."""
-    if not isinstance(milliseconds, int | float) or not math.isfinite(milliseconds):
+    if not isinstance(milliseconds, int | float) or not 0 <= milliseconds * 1_000 <= LATEST_MICROS:
         return 0
-    return max(0, round(milliseconds * 1_000))
+    return round(milliseconds * 1_000)
 
 
 def _headers(pairs: object) -> dict[str, str]:

@@ -9,7 +9,7 @@ piece of the response's body is a line of its own.
 from __future__ import annotations
 
 import json
-import math
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.schemas.datum import LATEST_MICROS
 
 _EVENT_STREAM: Final = "text/event-stream"
+_STATUS: Final = re.compile(r"[0-9]{3}")
 
 
 def read_json_lines(content: bytes) -> list[Traffic]:
@@ -72,7 +73,7 @@ class _Fields:
     def at(self) -> int:
         seconds: float = self._member("ts", int | float, "no time in Unix seconds")
         micros = seconds * 1_000_000
-        if not math.isfinite(micros) or not 0 <= micros <= LATEST_MICROS:
+        if not 0 <= micros <= LATEST_MICROS:  # nor is NaN
             raise self.broken("`ts` is no time in Unix seconds")
         return round(micros)
 
@@ -97,7 +98,7 @@ class _Fields:
     def status(self) -> int:
         """From ``200``, ``"200 OK"`` or ``"HTTP/1.1 200 OK"``."""
         words = str(self._member("http", int | str, "no status")).split()
-        numbers = [word for word in words[:2] if word.isascii() and word.isdigit()]
+        numbers = [word for word in words[:2] if _STATUS.fullmatch(word)]
         if not numbers:
             raise self.broken("`http` is no status")
         return int(numbers[0])

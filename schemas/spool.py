@@ -22,6 +22,7 @@ from elicitation_receipts.schemas.errors import SpoolError
 from elicitation_receipts.schemas.high_water import HighWaterMark
 from elicitation_receipts.schemas.lock import FileLock, LockError, LockTimeout
 from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
+from elicitation_receipts.schemas.sealing import seal
 from elicitation_receipts.schemas.spool_file import (
     FILE_NAME,
     Durability,
@@ -243,17 +244,32 @@ class Spool:
             return self._open_stream(tenant, producer)
 
     def write_stream(self, receipts: Sequence[Receipt]) -> bool:
-        """Write a stream of its own, whole: a recording's, from its ``stream_opened`` on.
+        """Write a stream of its own, whole: a recording's, in which no question stays open.
 
         Its id is a name (UUID version 5), so that the same recording has the same: where the
-        stream is there already nothing is written, and False returned.
+        stream is there already nothing is written, and False returned. Raises also
+        :class:`CodecError`.
         """
         opened = receipts[0]
+        stream_id = opened.stream_id.bytes
+        policy = next((one for one in receipts if one.event is Event.POLICY_LOADED), opened)
+        # Before the transaction: however long the stream, watchers wait for its writing only.
+        messages = list(seal(receipts))
         with self.transaction():
             if any(state.stream_id == opened.stream_id for state in self.streams()):
                 return False
             self._begin(opened)
-            self.append(receipts)
+            with naming_errors(self.path):
+                self._connection.executemany(
+                    "INSERT INTO receipts (stream_id, sequence, message) VALUES (?, ?, ?)",
+                    ((stream_id, place, message) for place, message in enumerate(messages)),
+                )
+            self._query(
+                "UPDATE streams SET next_sequence = ?, last_hash = ?, policy_digest = ?"
+                " WHERE stream_id = ?",
+                (len(messages), leaf_hash(messages[-1]), policy.policy_digest, stream_id),
+            )
+            self._written[opened.stream_id] = len(messages)
             return True
 
     def mark_shipped(self, shipped: Mapping[UUID, int]) -> None:

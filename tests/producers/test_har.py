@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from recordings import START, archive, entry, event, recording, replayed
 
 from elicitation_receipts.producers.har import read_har
 from elicitation_receipts.producers.traffic import BrokenError, End, Frame, Request, Response
+from elicitation_receipts.schemas.datum import LATEST_MICROS
 from elicitation_receipts.schemas.vocabulary import Event
 
 Json = Any
@@ -178,3 +180,20 @@ def test_a_body_that_cannot_be_read_is_named(body: Json) -> None:
 def test_a_request_that_got_no_response() -> None:
     traffic = read_har(archive(entry(0, 1, call(1), None, status=0)))
     assert [type(one) for one in traffic] == [Request, End]
+
+
+ODD = st.sampled_from(
+    [None, True, -1, 0, 200, 1e308, 10**400, "", "POST", "2026-11-30T09:00:00Z", "http://[", [], {}]
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(entry(0, 1))), ODD), st.data())
+def test_whatever_an_entry_holds_it_is_read_or_called_broken(
+    members: dict[str, Json], data: st.DataObject
+) -> None:
+    one = entry(0, 1, call(1), event(form(7)))
+    for part in ("request", "response", "timings"):
+        one[part] |= data.draw(st.dictionaries(st.sampled_from(list(one[part])), ODD))
+    with suppress(BrokenError):
+        times = [seen.at for seen in read_har(archive({**one, **members}))]
+        assert all(0 <= at <= LATEST_MICROS for at in times)

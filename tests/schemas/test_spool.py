@@ -83,7 +83,8 @@ def test_an_append_is_all_or_nothing(spool: Spool) -> None:
 
 def test_a_recordings_stream_is_written_once_and_never_chosen(spool: Spool) -> None:
     named = uuid5(UUID(int=1), "a recording")
-    receipts = [receipt(named, Event.STREAM_OPENED), receipt(named), receipt(named)]
+    policy = receipt(named, Event.POLICY_LOADED, policy_digest=b"p" * 32)
+    receipts = [receipt(named, Event.STREAM_OPENED), policy, receipt(named)]
     live = spool.stream_for("default", PRODUCER)
 
     assert spool.write_stream(receipts)
@@ -91,6 +92,8 @@ def test_a_recordings_stream_is_written_once_and_never_chosen(spool: Spool) -> N
 
     assert spool.stream_for("default", PRODUCER) == live
     assert [one.sequence for one in read_all(spool) if one.stream_id == named] == [0, 1, 2]
+    assert spool.streams()[-1].policy_digest == policy.policy_digest
+    spool.append([receipt(live)])
     assert_unbroken(spool)
 
 
