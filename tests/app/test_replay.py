@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
@@ -148,7 +149,7 @@ def test_a_seed_gives_the_same_bytes_each_time(
     assert file("again", "7", recorded, recorded / "7.jsonl") == first
     assert file("other", "8", recorded) != first
     with (tmp_path / "first").open("rb") as stream:
-        data = list(fastavro.reader(stream))
+        data: list[Any] = list(fastavro.reader(stream))
     assert [datum["event"] for datum in data].count(Event.ANSWERED) == 2
     assert TYPED.encode() not in first
     assert not home.exists()

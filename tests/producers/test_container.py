@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import fastavro
@@ -27,7 +28,7 @@ def test_an_avro_library_reads_the_sealed_receipts(tmp_path: Path) -> None:
     write_container(path, written, MARKER)
     with path.open("rb") as file:
         reader = fastavro.reader(file, return_record_name=False)
-        data = list(reader)
+        data: list[Any] = list(reader)
         assert reader.metadata["avro.schema"] == schema_text()
     for datum in data:
         datum["occurred_at"] = round(datum["occurred_at"].timestamp() * 1_000_000)

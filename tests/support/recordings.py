@@ -40,7 +40,7 @@ def said(seconds: float, direction: str, message: Json, **members: Json) -> dict
 
 
 def asked(
-    seconds: float, conn: int, message: Json = "", method: str = "POST", **headers: str
+    seconds: float, conn: int, message: Json = "", method: str = "POST", /, **headers: str
 ) -> dict[str, Any]:
     """An HTTP request."""
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -48,7 +48,7 @@ def asked(
     return {**said(seconds, "c2s", message), "conn": conn, "http": first, "headers": fields}
 
 
-def status(seconds: float, conn: int, code: int = 200, **headers: str) -> dict[str, Any]:
+def status(seconds: float, conn: int, code: int = 200, /, **headers: str) -> dict[str, Any]:
     fields = {"content-type": "application/json"} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
