@@ -30,9 +30,11 @@ from http_peers import (
 )
 from http_watching import proxied, receipts_in
 
+from elicitation_receipts.producers.proxy import STOP_SECONDS
 from elicitation_receipts.producers.seal import WhenFull
 from elicitation_receipts.schemas.lock import FileLock
-from elicitation_receipts.schemas.vocabulary import Event, FindingName
+from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.schemas.vocabulary import Event, FindingName, Outcome
 
 SESSION = "Mcp-Session-Id: one"
 
@@ -564,3 +566,47 @@ def test_without_anybodys_name_equal_calls_are_not_joined(home: Path) -> None:
     run(test())
     put = receipts_in(home)
     assert len({receipt.operation_id for receipt in put}) == len(put) == 2
+
+
+# Stop and start
+
+
+def test_questions_outlive_the_proxy_and_their_answers_are_named(home: Path) -> None:
+    async def answer(message: Message, writer: Writer) -> None:
+        accepted = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+        writer.write(EVENTS + event(form(7)) if b"tools/call" in message.body else accepted)
+        await writer.drain()
+
+    async def test() -> None:
+        async with Upstream(answer).running() as upstream:
+            async with proxied(home, at(upstream)) as port:
+                await exchange(port, post(text(call(1)), SESSION))
+            async with proxied(home, at(upstream)) as port:
+                await exchange(port, post(text(accept(7, {"branch": "main"})), SESSION))
+            assert json.loads(upstream.got[-1].body) == accept(7, {"branch": "main"})
+
+    run(test())
+    assert told(receipts_in(home)) == [
+        "requested open [before_initialized]",
+        "noted [unknown_response_id]",
+    ]
+    with Spool.open(home, create=False) as spool:
+        assert [question.outcome for question in spool.open_questions()] == [Outcome.OPEN]
+
+
+def test_a_stop_does_not_wait_for_streams_that_never_end(home: Path) -> None:
+    async def answer(_message: Message, writer: Writer) -> None:
+        writer.write(EVENTS)
+        await asyncio.Event().wait()
+
+    async def test() -> None:
+        async with Upstream(answer).running() as upstream:
+            async with proxied(home, at(upstream)) as port:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(post(b"", SESSION, method="GET"))
+                await read_head(reader)
+                started = asyncio.get_running_loop().time()
+            assert asyncio.get_running_loop().time() - started < STOP_SECONDS / 2
+            writer.close()
+
+    run(test())
