@@ -26,7 +26,10 @@ _OF_ONE_CONNECTION: Final = frozenset(
 
 
 def end_to_end(fields: Fields) -> Iterator[tuple[str, str]]:
-    """The fields meant for the other end: those of this one connection are left out."""
+    """The fields meant for the other end: those of this one connection are left out.
+
+    Raises ``field_not_utf8``: such a value would lose bytes on its way.
+    """
     fields = list(fields)
     named = {
         option.strip().lower()
@@ -35,8 +38,13 @@ def end_to_end(fields: Fields) -> Iterator[tuple[str, str]]:
         for option in value.split(",")
     }
     for name, value in fields:
-        if name.lower() not in _OF_ONE_CONNECTION | named:
-            yield name, value
+        if name.lower() in _OF_ONE_CONNECTION | named:
+            continue
+        if not _is_text(value):
+            raise ProxyError(
+                "field_not_utf8", "a header's value is not UTF-8 and cannot be passed unchanged"
+            )
+        yield name, value
 
 
 def check_addressee(host: str | None, origin: str | None, ours: Iterable[str]) -> None:
@@ -80,6 +88,15 @@ def check_target(target: str) -> None:
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches what listens on ``host``."""
     return host == "localhost" or _is_loopback(host)
+
+
+def _is_text(value: str) -> bool:
+    """Whether all of it was UTF-8 (bytes that were not stand as lone surrogates, PEP 383)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _host_of(url: str) -> str | None:

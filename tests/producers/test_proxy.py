@@ -108,6 +108,7 @@ REQUESTS = {
     "get": post(b"", "Accept: text/event-stream", "Last-Event-ID: 4", method="GET"),
     "of this connection": post(b"{}", "Connection: X-Mine, keep-alive", "Keep-Alive: 5"),
     "no json": post(b"\xff\xfe not json"),
+    "text in a field": post(b"{}", "X-Odd: MARK").replace(b"MARK", "café".encode()),
 }
 
 
@@ -147,6 +148,22 @@ def test_what_concerns_one_connection_stays_on_it(home: Path) -> None:
             got = await exchange(port, REQUESTS["of this connection"])
         assert (got.field("X-Theirs"), got.field("Keep-Alive")) == (None, None)
         assert upstream.got[0].field("Keep-Alive") is None
+
+    run(test())
+
+
+@pytest.mark.parametrize("side", ["request", "answer"])
+def test_a_field_that_would_lose_bytes_is_refused(home: Path, side: str) -> None:
+    odd, plain = b"caf\xe9", b"cafe"
+    request = post(b"{}", "X-Odd: MARK").replace(b"MARK", odd if side == "request" else plain)
+    answer = json_answer(b"{}", "X-Odd: MARK").replace(b"MARK", odd if side == "answer" else plain)
+
+    async def test() -> None:
+        async with behind(home, saying(answer)) as (upstream, port):
+            got = await exchange(port, request)
+        assert got.status == 502
+        assert b"field_not_utf8: " in got.body
+        assert len(upstream.got) == (side == "answer")
 
     run(test())
 

@@ -137,6 +137,13 @@ def test_an_event_delivered_again_is_one_message() -> None:
     assert traffic.story == ["requested open"]
 
 
+def test_without_a_session_equal_event_ids_say_nothing() -> None:
+    traffic = Traffic()
+    for _ in range(2):
+        traffic.say(traffic.open(call(1), session=None), form(7), id="1")
+    assert [receipt.event for receipt in traffic.receipts] == [Event.REQUESTED] * 2
+
+
 def test_a_stream_resumed_is_the_stream_that_broke_off() -> None:
     traffic = Traffic()
     first = traffic.open(call(1))
