@@ -63,6 +63,7 @@ def proxy(
     block_timeout: Annotated[float | None, option("block_timeout")] = None,
     durability: Annotated[str | None, option("durability")] = None,
     automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
+    question_meta: Annotated[str | None, option("question_meta")] = None,
     metrics: Annotated[
         bool,
         typer.Option("--metrics", help="Record OpenTelemetry metrics, exported as OTEL_* says."),
@@ -83,6 +84,7 @@ def proxy(
             "block_timeout": block_timeout,
             "durability": durability,
             "automatic_below_ms": automatic_below_ms,
+            "question_meta": question_meta,
         }
     ).settings
     place = _Place(upstream, listen, public_url)

@@ -83,6 +83,9 @@ class Settings:
         "An answer sooner than this, in milliseconds, is not counted as a person's.",
         must=(lambda milliseconds: milliseconds >= 0, "0 or more"),
     )
+    question_meta: Literal["untouched", "policy"] = _setting(
+        "untouched", "Whether to put the policy's id and version into the `_meta` of questions."
+    )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."
     )

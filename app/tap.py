@@ -30,6 +30,7 @@ def tap(
     block_timeout: Annotated[float | None, option("block_timeout")] = None,
     durability: Annotated[str | None, option("durability")] = None,
     automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
+    question_meta: Annotated[str | None, option("question_meta")] = None,
     metrics: Annotated[
         bool,
         typer.Option("--metrics", help="Record OpenTelemetry metrics, exported as OTEL_* says."),
@@ -38,7 +39,8 @@ def tap(
     """Run an MCP server and keep receipts of what it asks people.
 
     Put `receipts tap --` before the command in the client's configuration. Every byte passes
-    unchanged, both ways; standard error, signals and exit code are the server's own.
+    unchanged, both ways (with --question-meta policy: all but questions); standard error,
+    signals and exit code are the server's own.
     """
     invocation: Invocation = context.obj
     home = invocation.home(create=True)
@@ -51,6 +53,7 @@ def tap(
             "block_timeout": block_timeout,
             "durability": durability,
             "automatic_below_ms": automatic_below_ms,
+            "question_meta": question_meta,
         }
     ).settings
     if not metrics:

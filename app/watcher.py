@@ -94,6 +94,7 @@ def _open_parts(
                 producer_version=PRODUCER.version,
                 environment=settings.environment,
                 flow=settings.flow,
+                stamps=settings.question_meta == "policy",
             )
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
             yield _Parts(

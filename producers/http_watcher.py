@@ -25,6 +25,7 @@ from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
 from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.receipt import Receipt
 
@@ -54,6 +55,7 @@ class HttpWatcher:
     ) -> None:
         self._recover = recover
         self._exchanges = Exchanges(redactor, post, name)
+        self._post = post
         self._recorder = Recorder(redactor, sealer, recorded)
         self._warn = warn
         self._warned = False
@@ -99,6 +101,12 @@ class HttpWatcher:
             name = error.reason if isinstance(error, ReceiptsError) else type(error).__name__
             self.unread(f"watcher_fault: {name}")
             return Entry([], None)
+
+    def stamped(self, data: bytes, entry: Entry) -> bytes:
+        """``data`` with the policy in its questions, where that is switched on."""
+        if self._post.stamps and entry.puts_question:
+            return stamp(data, self._post.policy)
+        return data
 
     def locked(self, step: Callable[[], None]) -> None:
         """Take a step that leaves no receipt."""
@@ -187,7 +195,8 @@ class WatchedExchange:
     ) -> Judged | None:
         """None: it goes on as it is."""
         if await entry.settled() or self._watcher.may_lose:
-            return None
+            stamped = self._watcher.stamped(data, entry)
+            return None if stamped is data else Judged(stamped)
         self._watcher.locked(lambda: self._exchange.retract(entry.receipts, event_id))
         lines = refuse(direction, data, entry.reason.value)
         return Judged(_text(lines, direction), _text(lines, direction.back))

@@ -17,7 +17,7 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, Ticket, WhenFull
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.schemas.receipt import Receipt
-from elicitation_receipts.schemas.vocabulary import LossReason
+from elicitation_receipts.schemas.vocabulary import Event, LossReason
 
 T = TypeVar("T")
 
@@ -31,6 +31,11 @@ class Entry:
 
     receipts: list[Receipt]
     ticket: Ticket | None
+
+    @property
+    def puts_question(self) -> bool:
+        """Whether the message these receipts are of puts a question."""
+        return any(receipt.event is Event.REQUESTED for receipt in self.receipts)
 
     def wait(self) -> bool:
         """Wait until the receipts are durable; False where they are lost."""

@@ -13,6 +13,7 @@ from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.refusal import refuse
 from elicitation_receipts.producers.wire.session import Session
+from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.vocabulary import Event, Proof
 
 Passage = list[tuple[Direction, bytes]]
@@ -29,6 +30,7 @@ class Watcher:
         sealer: Sealer,
         recorded: Recorded | None = None,
     ) -> None:
+        self._post = post
         self._session = Session(redactor, post, name)
         self._recorder = Recorder(redactor, sealer, recorded)
 
@@ -36,7 +38,8 @@ class Watcher:
         """What to send where instead of ``line``: itself, unless its receipts must not be lost."""
         entry = self._recorder.record(lambda at: self._session.on_frame(direction, line, at))
         if entry.wait() or self._recorder.may_lose:
-            return [(direction, line)]
+            stamps = self._post.stamps and entry.puts_question
+            return [(direction, stamp(line, self._post.policy) if stamps else line)]
         self._recorder.locked(lambda: self._session.retract(entry.receipts))
         return refuse(direction, line, entry.reason.value)
 

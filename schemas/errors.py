@@ -29,7 +29,7 @@ class ReceiptsError(Exception):
 
 
 class CodecError(ReceiptsError):
-    """A message that is not exactly one receipt of a known schema, or a receipt that has no encoding."""
+    """A message that is not one receipt of a known schema, or a receipt without an encoding."""
 
 
 class HomeError(ReceiptsError):

@@ -68,6 +68,8 @@ class Post:
     producer_version: str
     environment: str | None = None
     flow: str | None = None
+    #: Whether questions carry the policy's id and version on.
+    stamps: bool = False
     #: What intervals are measured by: a recording has no other clock than the wall's.
     clock: Clock = Clock.MONOTONIC
 

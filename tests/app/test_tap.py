@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -132,3 +133,12 @@ def test_a_home_that_cannot_serve_starts_no_server(
     assert done.returncode == 3
     assert done.stderr.startswith("receipts: home_open_to_others: ")
     assert not (tmp_path / "started").exists()
+
+
+def test_a_question_carries_the_policy_where_that_is_asked_for(home: Path) -> None:
+    with Client([*TAP, "--question-meta", "policy", "--", *SERVER]) as client:
+        client.answer(client.ask(1), action="decline")
+        client.end()
+        [question] = [line for line in client.received if b"elicitation/create" in line]
+    meta = json.loads(question)["params"]["_meta"]
+    assert meta == {"elicitation-receipts/policy": {"id": "built-in", "version": "1"}}
