@@ -18,7 +18,7 @@ from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.recording import Recording, RecordingError, find, read
 from elicitation_receipts.producers.replay import replay, stream, stream_of
 from elicitation_receipts.producers.seed import Seed
-from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.keys import Keyring

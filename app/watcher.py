@@ -16,7 +16,7 @@ from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.watcher import Watcher
-from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage

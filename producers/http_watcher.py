@@ -22,9 +22,9 @@ from elicitation_receipts.producers.seal import Sealer
 from elicitation_receipts.producers.watcher import Passage
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
-from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.receipt import Receipt

@@ -14,8 +14,8 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.traffic import End, Frame, Line, Request, Response, Traffic
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
-from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.schemas.keys import TenantKeys
 from elicitation_receipts.schemas.receipt import Receipt

@@ -10,8 +10,8 @@ from elicitation_receipts.producers.record import Recorded, Recorder
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.vocabulary import Event, Proof

@@ -17,9 +17,9 @@ from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.message import parse
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stream import Stream
 from elicitation_receipts.producers.wire.trace import read_traceparent

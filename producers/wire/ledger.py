@@ -1,48 +1,36 @@
-"""What happens to an elicitation, and the receipt each step leaves.
+"""What happens to an elicitation: the table of outcomes, one step at a time.
 
-Carriers decide *which* elicitation a message belongs to and call a step here;
-every step writes one receipt. This is the table of outcomes: who decided, what is
-terminal, what is a finding.
+Carriers decide *which* elicitation a message belongs to and call a step here; every
+step has one receipt written. Who decided, what is terminal, what is a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from elicitation_receipts.producers.policy import Policy
-from elicitation_receipts.producers.redact import Redactor, count_dropped
+from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.answer import Judgement
 from elicitation_receipts.producers.wire.leak import holds, texts_of
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.producers.wire.scribe import Post, Scribe
 from elicitation_receipts.producers.wire.trace import Trace
-from elicitation_receipts.schemas.receipt import (
-    MAX_LISTED,
-    Finding,
-    Keyed,
-    Receipt,
-    Task,
-)
+from elicitation_receipts.schemas.receipt import Keyed, Receipt
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
-    Clock,
     DecidedBy,
     Decision,
     Event,
-    Fidelity,
     FindingName,
     Mode,
     OperationResult,
     Outcome,
     Presentation,
     Proof,
-    RedactionStatus,
-    Vantage,
 )
 
 #: Equal questions remembered per session, to notice one asked again.
@@ -57,25 +45,8 @@ _OWN_PROOFS = (Proof.STATUS_CHECK, Proof.AUTHENTICATED_CALLBACK)
 _NOT_RESUMED = (Outcome.ABANDONED, Outcome.UNPROVEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
-    """Where a watcher stands, and under what: the same on each of its receipts."""
-
-    policy: Policy
-    vantage: Vantage
-    fidelity: Fidelity
-    producer_name: str
-    producer_version: str
-    environment: str | None = None
-    flow: str | None = None
-    #: Whether questions carry the policy's id and version on.
-    stamps: bool = False
-    #: What intervals are measured by: a recording has no other clock than the wall's.
-    clock: Clock = Clock.MONOTONIC
-
-
 class Ledger:
-    """Writes the receipts of one session."""
+    """Takes the steps of one session's elicitations and has each written."""
 
     def __init__(self, redactor: Redactor, post: Post, session: str) -> None:
         self.policy = post.policy
@@ -84,35 +55,19 @@ class Ledger:
         self.answered: list[Elicitation] = []
         #: Every elicitation still waiting for its answer or its proof, oldest first.
         self.running: dict[UUID, Elicitation] = {}
-        self._out: list[Receipt] = []
-        self._session = session
-        self._subject: Keyed | None = None
+        self._scribe = Scribe(redactor, post, session)
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
-        self._constant: dict[str, Any] = {
-            "tenant": redactor.tenant,
-            "environment": post.environment,
-            "vantage": post.vantage,
-            "fidelity": post.fidelity,
-            "producer_name": post.producer_name,
-            "producer_version": post.producer_version,
-            "policy_id": post.policy.id,
-            "policy_version": post.policy.version,
-            "policy_digest": post.policy.digest,
-        }
-        self._flow = post.flow
-        self._clock = post.clock
 
     def take(self) -> list[Receipt]:
         """The receipts written since the last call, in order."""
-        taken, self._out = self._out, []
-        return taken
+        return self._scribe.take()
 
     def identify(self, subject: str | None) -> None:
         """The server has authenticated whom it talks to: a reference stands on what follows.
 
         None: nobody says who it is.
         """
-        self._subject = None if subject is None else self.redactor.subject(subject)
+        self._scribe.subject = None if subject is None else self.redactor.subject(subject)
 
     # Steps in the life of an elicitation
 
@@ -147,7 +102,7 @@ class Ledger:
                 protocol_ids=protocol_ids,
                 task=operation.task if operation else None,
                 trace=trace or (operation.trace if operation else None),
-                subject=self._subject,
+                subject=self._scribe.subject,
             )
             if operation is not None:
                 operation.elicitations.append(elicitation)
@@ -164,7 +119,7 @@ class Ledger:
         previous.digest = digest
         previous.asked_at = at
         previous.peers = peers
-        previous.subject = self._subject
+        previous.subject = self._scribe.subject
         previous.protocol_ids = protocol_ids
         if previous.round >= self.policy.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
@@ -216,7 +171,7 @@ class Ledger:
     ) -> None:
         """An answer arrived. ``lenient``: paired only by a lenient reading of its id."""
         found = [*judgement.findings, *findings]
-        if elicitation.subject not in (None, self._subject):
+        if elicitation.subject not in (None, self._scribe.subject):
             found.append(FindingName.IDENTITY_MISMATCH)
         decided_by = DecidedBy.PERSON_CLAIMED
         if lenient or judgement.outcome in (Outcome.MALFORMED, Outcome.AMBIGUOUS):
@@ -369,7 +324,7 @@ class Ledger:
         if elicitation is not None:
             self._write(Event.NOTED, elicitation, at, findings)
         else:
-            self._stray(findings, at, operation, peers or Peers())
+            self._scribe.stray(findings, at, operation, peers or Peers())
 
     def finish(
         self, operation: Operation, result: OperationResult, members: object, at: Moment
@@ -448,118 +403,20 @@ class Ledger:
         if len(self._recent) > _REMEMBERED:
             self._recent.pop(next(iter(self._recent)))
 
-    # Writing
-
     def _write(
         self,
         event: Event,
         elicitation: Elicitation,
         at: Moment,
         findings: Iterable[FindingName] = (),
-        *,
-        first: bool = False,
-        more_ids: ProtocolIds = (),
-        derive: Callable[[UUID], dict[str, Any]] | None = None,
         **stated: Any,
     ) -> None:
-        operation = elicitation.operation
-        stated = {
-            "elicitation_id": elicitation.id,
-            "operation_id": operation.id if operation else None,
-            "round": elicitation.round,
-            "attempt": elicitation.attempt,
-            "carrier": elicitation.carrier,
-            "mode": elicitation.mode,
-            "presentation": elicitation.question.presentation,
-            "required_proof": self.policy.required_proof,
-            "since_previous_us": None if first else at.since(elicitation.last_at),
-            "clock": None if first else self._clock,
-            "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
-            "span_id": elicitation.trace.span_id if elicitation.trace else None,
-            **stated,
-        }
-        if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
-            status = elicitation.task.status
-            stated["task"] = Task(elicitation.last_status, status, elicitation.task.checkpoint)
-            stated["expires_at"] = elicitation.task.expires_at
-            elicitation.last_status = status
-        elicitation.last_at = at
+        """Have the step written that ``elicitation`` has just taken, see :meth:`Scribe.write`."""
         if elicitation.is_running:
             self.running[elicitation.id] = elicitation
         else:
             self.running.pop(elicitation.id, None)
-
-        def derived(receipt_id: UUID) -> dict[str, Any]:
-            url = elicitation.question.url
-            if elicitation.digest is None and elicitation.question_seen:
-                raise ValueError("the question has no canonical form")
-            return {
-                "question_digest": elicitation.digest,
-                "url_origin": (
-                    self.redactor.url_origin(url)
-                    if url is not None and elicitation.question.mode is Mode.URL
-                    else None
-                ),
-                "correlation_refs": tuple(
-                    self.redactor.reference(kind, text)
-                    for kind, text in (*elicitation.protocol_ids, *more_ids)[:MAX_LISTED]
-                ),
-                **(derive(receipt_id) if derive else {}),
-            }
-
-        self._append(event, at, findings, elicitation.peers, operation, stated, derived)
-
-    def _stray(
-        self,
-        findings: Iterable[FindingName],
-        at: Moment,
-        operation: Operation | None,
-        peers: Peers,
-    ) -> None:
-        stated = {"operation_id": operation.id if operation else None}
-        self._append(Event.NOTED, at, findings, peers, operation, stated, lambda _: {})
-
-    def _append(
-        self,
-        event: Event,
-        at: Moment,
-        findings: Iterable[FindingName],
-        peers: Peers,
-        operation: Operation | None,
-        stated: dict[str, Any],
-        derive: Callable[[UUID], dict[str, Any]],
-    ) -> None:
-        names = list(dict.fromkeys(findings))
-        receipt_id = self.redactor.new_id()
-        try:
-            content = {
-                "session_ref": self.redactor.session(self._session),
-                "subject_ref": self._subject,
-                "flow": self._flow,
-                **self.redactor.peers(peers),
-                **(self.redactor.operation(operation.method, operation.name) if operation else {}),
-                **derive(receipt_id),
-            }
-            status = RedactionStatus.APPLIED
-        except Exception:  # noqa: BLE001  the event is recorded with nothing derived from content
-            content = {}
-            status = RedactionStatus.FAILED
-            names.append(FindingName.REDACTION_FAILED)
-        receipt = Receipt(
-            receipt_id=receipt_id,
-            stream_id=self.redactor.stream_id,
-            event=event,
-            occurred_at=at.wall_us,
-            findings=tuple(
-                Finding(name, self.policy.severity(name), name.gate) for name in names[:MAX_LISTED]
-            ),
-            findings_more=max(0, len(names) - MAX_LISTED),
-            redaction_status=status,
-            **self._constant,
-            **stated,
-            **content,
-        )
-        self._out.append(replace(receipt, redaction_dropped=count_dropped(receipt)))
+        self._scribe.write(event, elicitation, at, findings, **stated)
 
 
 def _recent_key(elicitation: Elicitation) -> tuple[str | None, bytes]:

@@ -12,13 +12,14 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire import round_trip, url_required
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.ledger import Ledger, Post
+from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, parse
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.round_trip import RoundTrips
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.server_request import ServerRequests
 from elicitation_receipts.producers.wire.stream import Stream
 from elicitation_receipts.producers.wire.task import Tasks

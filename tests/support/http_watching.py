@@ -16,7 +16,7 @@ from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.proxy import Proxy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
-from elicitation_receipts.producers.wire.ledger import Post
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Event, Fidelity, Vantage

@@ -13,8 +13,8 @@ from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
-from elicitation_receipts.producers.wire.ledger import Post
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Event, Fidelity, Outcome, Vantage
 
