@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from elicitation_receipts.schemas.codec import MESSAGE_LIMIT, Schema, decode, schemas, version_of
-from elicitation_receipts.schemas.errors import CodecError, ReceiptsError, UsageError
+from elicitation_receipts.schemas.errors import CodecError, ReceiptsError, SchemaError, UsageError
 
 app = typer.Typer(
     help="The contract: the Avro schema of a receipt.", no_args_is_help=True, add_completion=False
@@ -43,9 +43,9 @@ def check(
     try:
         receipt = decode(message)
         version = version_of(message)
+    except SchemaError:
+        raise
     except CodecError as error:
-        if error.reason == "schema_corrupt":
-            raise
         typer.echo(f"no receipt: {error}")
         raise typer.Exit(1) from None
     typer.echo(

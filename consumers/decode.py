@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from elicitation_receipts.consumers.source import Record
 from elicitation_receipts.schemas.chain import leaf_hash
 from elicitation_receipts.schemas.codec import decode
-from elicitation_receipts.schemas.errors import CodecError
+from elicitation_receipts.schemas.errors import CodecError, SchemaError
 from elicitation_receipts.schemas.receipt import Receipt
 
 
@@ -30,11 +30,16 @@ class Reject:
 
 
 def decode_record(record: Record) -> Arrival | Reject:
-    """Reasons of a reject: ``tombstone``, ``key_mismatch``, and those of ``CodecError``."""
+    """Reasons of a reject: ``tombstone``, ``key_mismatch``, and those of :class:`CodecError`.
+
+    Raises :class:`SchemaError`: what no installed schema can read is no reject.
+    """
     if record.value is None:
         return Reject(record, "tombstone")
     try:
         receipt = decode(record.value)
+    except SchemaError:
+        raise
     except CodecError as error:
         return Reject(record, error.reason)
     if record.key != str(receipt.stream_id).encode():

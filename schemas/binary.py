@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from elicitation_receipts.schemas.errors import CodecError
+from elicitation_receipts.schemas.errors import SchemaError
 
 Write = Callable[[Any, bytearray], None]
 
@@ -19,7 +19,7 @@ Write = Callable[[Any, bytearray], None]
 def compile_writer(schema: Any) -> Write:
     """The function that appends a datum of ``schema`` (parsed JSON) to a bytearray.
 
-    Raises :class:`CodecError` (``schema_corrupt``) for a type a receipt does not have.
+    Raises :class:`SchemaError` for a type a receipt does not have.
     """
     return _compile(schema, {})
 
@@ -43,7 +43,7 @@ def _compile(schema: Any, named: dict[str, Write]) -> Write:
         case {"type": "record", "name": str(name), "fields": list(fields)}:
             members = [(field["name"], _compile(field["type"], named)) for field in fields]
             return named.setdefault(name, _record(members))
-    raise CodecError(
+    raise SchemaError(
         "schema_corrupt",
         "a schema file has a type that a receipt does not have; install the package again",
     )

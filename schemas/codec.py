@@ -29,7 +29,7 @@ from fastavro.schema import fingerprint as avro_fingerprint
 
 from elicitation_receipts.schemas.binary import Write, compile_writer
 from elicitation_receipts.schemas.datum import CLASSES, compile_schema
-from elicitation_receipts.schemas.errors import CodecError
+from elicitation_receipts.schemas.errors import CodecError, SchemaError
 from elicitation_receipts.schemas.receipt import Receipt
 
 #: No message is this long: 64 KiB.
@@ -52,7 +52,7 @@ class Schema:
 
     @classmethod
     def parse(cls, version: int, text: str) -> Schema:
-        """Raises :class:`CodecError` (``schema_corrupt``) where the text is no Avro schema."""
+        """Raises :class:`SchemaError` where the text is no Avro schema."""
         try:
             schema = json.loads(text)
             canonical_form = to_parsing_canonical_form(schema)
@@ -66,7 +66,7 @@ class Schema:
                 write=compile_writer(schema),
             )
         except (ValueError, TypeError, LookupError, AttributeError, SchemaParseException) as error:
-            raise CodecError(
+            raise SchemaError(
                 "schema_corrupt",
                 f"schema file receipt_v{version}.avsc is no Avro schema; install the package again",
             ) from error
@@ -81,12 +81,12 @@ class Codec:
     def __init__(self, texts: Mapping[int, str], classes: Mapping[str, type] = CLASSES) -> None:
         schemas = [Schema.parse(version, text) for version, text in sorted(texts.items())]
         if not schemas:
-            raise CodecError(
+            raise SchemaError(
                 "schema_corrupt", "no schema file is installed; install the package again"
             )
         self.schemas: Mapping[bytes, Schema] = {schema.fingerprint: schema for schema in schemas}
         if len(self.schemas) != len(schemas):
-            raise CodecError(
+            raise SchemaError(
                 "schema_corrupt",
                 "two schema versions have one fingerprint; install the package again",
             )
@@ -189,7 +189,7 @@ def _without_logical_types(schema: Any) -> Any:
 def read_schema_texts(folder: Traversable) -> dict[int, str]:
     """The text of every ``receipt_v<version>.avsc`` in a folder, by version.
 
-    Raises :class:`CodecError` (``schema_corrupt``) where a file cannot be read.
+    Raises :class:`SchemaError` where a file cannot be read.
     """
     texts = {}
     try:
@@ -197,7 +197,7 @@ def read_schema_texts(folder: Traversable) -> dict[int, str]:
             if match := _SCHEMA_FILE.fullmatch(file.name):
                 texts[int(match[1])] = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise CodecError(
+        raise SchemaError(
             "schema_corrupt", "a schema file cannot be read; install the package again"
         ) from error
     return texts

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from elicitation_receipts.schemas import receipt, vocabulary
-from elicitation_receipts.schemas.errors import CodecError
+from elicitation_receipts.schemas.errors import CodecError, SchemaError
 from elicitation_receipts.schemas.identifiers import CONSTRAINTS, is_identifier
 from elicitation_receipts.schemas.receipt import MAX_LISTED
 from elicitation_receipts.schemas.vocabulary import UNRECOGNIZED
@@ -64,8 +64,8 @@ class RecordConverter(NamedTuple):
 def compile_schema(schema: Any, classes: Mapping[str, type] = CLASSES) -> RecordConverter:
     """The converter of a whole schema, given as parsed JSON: of the record ``Receipt``.
 
-    Raises :class:`CodecError` (``schema_corrupt``) where schema and classes do not
-    agree, or the schema has a type that could carry free text.
+    Raises :class:`SchemaError` where schema and classes do not agree, or the schema has a
+    type that could carry free text.
     """
     converter = _Compiler(classes).compile(schema, "receipt")
     if not isinstance(converter, RecordConverter) or converter.optional:
@@ -251,8 +251,8 @@ def _wrong_type(path: str, expected: str) -> CodecError:
     return CodecError("wrong_type", f"{path} must be {expected}")
 
 
-def _corrupt(path: str) -> CodecError:
-    return CodecError(
+def _corrupt(path: str) -> SchemaError:
+    return SchemaError(
         "schema_corrupt",
         f"the schema file and the code disagree about {path}; install the package again",
     )

@@ -32,6 +32,10 @@ class CodecError(ReceiptsError):
     """A message that is not one receipt of a known schema, or a receipt without an encoding."""
 
 
+class SchemaError(CodecError):
+    """A schema file of this installation is damaged (``schema_corrupt``): no message's fault."""
+
+
 class HomeError(ReceiptsError):
     """The home directory cannot serve: unknown, unwritable, or not ours."""
 
