@@ -114,6 +114,7 @@ def run() -> NoReturn:
     what passed through.
     """
     debug = os.environ.get(DEBUG_VARIABLE) == "1"
+    _open_standard_streams()
     _set_up_logging(debug)
     try:
         app(prog_name="receipts")
@@ -124,12 +125,30 @@ def run() -> NoReturn:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError):
+            _fail(
+                f"system_error: {error.strerror or type(error).__name__}; check the disk and "
+                f"where the output goes ({DEBUG_VARIABLE}=1 shows where)",
+                _INTERNAL_ERROR,
+            )
         _fail(
             f"internal_error: {type(error).__name__}; this is a defect, please report it "
             f"({DEBUG_VARIABLE}=1 shows where, and may show what passed through)",
             _INTERNAL_ERROR,
         )
     sys.exit(0)
+
+
+def _open_standard_streams() -> None:
+    """Open what we were started without on nothing; else a file of ours would take its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            lowest_free = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(lowest_free, True)
+    # Python has None for those; at least what is printed needs something to go to.
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
 
 
 def _set_up_logging(debug: bool) -> None:

@@ -101,6 +101,12 @@ main.run()
         assert "Traceback" in done.stderr
         assert "a-typed-value" in done.stderr
 
+    def test_a_refusal_of_the_system_says_what_it_is(self) -> None:
+        done = self.run("OSError(28, 'No space left on device', 'a-typed-value')")
+        assert done.returncode == 3
+        assert done.stderr.startswith("receipts: system_error: No space left on device; ")
+        assert "a-typed-value" not in done.stderr
+
     def test_an_interruption_is_no_error(self) -> None:
         done = self.run("KeyboardInterrupt")
         assert (done.returncode, done.stderr) == (130, "")
