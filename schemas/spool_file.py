@@ -183,7 +183,11 @@ def _sqlite_error(error: sqlite3.Error, path: Path) -> SpoolError:
             )
         case sqlite3.SQLITE_IOERR if _has_no_room(path):
             return _full(path)
-    return SpoolError("spool_unreadable", f"cannot use {path}: {error}")
+        case sqlite3.SQLITE_CANTOPEN if not os.access(path.parent, os.W_OK):
+            return _read_only(path)  # even to read it, SQLite puts a file beside it
+    return SpoolError(
+        "spool_unreadable", f"cannot use {path} ({error}); check it, its folder and the disk"
+    )
 
 
 def _has_no_room(path: Path) -> bool:
