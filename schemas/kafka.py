@@ -83,5 +83,9 @@ def explain(error: errors.KafkaError, settings: KafkaSettings) -> tuple[str, str
         enlarge = "let its max.message.bytes be 1048588 or more"
         return "message_refused", f"topic {topic} does not take a receipt ({name}); {enlarge}"
     if isinstance(error, errors.KafkaConfigurationError):
-        return "kafka_misconfigured", f"Kafka's client does not take its settings ({error})"
+        check = "check the address (host:port) and what else `receipts settings` shows of Kafka"
+        return (
+            "kafka_misconfigured",
+            f"Kafka's client does not take its settings ({error}); {check}",
+        )
     return "broker_unavailable", f"no answer from Kafka at {address} ({name}); is it running?"

@@ -111,6 +111,22 @@ main.run()
         done = self.run("KeyboardInterrupt")
         assert (done.returncode, done.stderr) == (130, "")
 
+    def test_nor_is_one_before_the_command_is_even_there(self) -> None:
+        program = """
+import sys
+from elicitation_receipts.__main__ import run
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "elicitation_receipts.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+run()
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (130, b"")
+
 
 def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
     reader, writer = os.pipe()
