@@ -15,7 +15,7 @@ from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.schemas.vocabulary import FindingName, Outcome, Presentation, Proof
 
 #: Identifiers remembered per session.
-_REMEMBERED: Final = 65_536
+_REMEMBERED: Final = 4_096
 
 
 class Completions:

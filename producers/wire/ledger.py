@@ -345,9 +345,10 @@ class Ledger:
             elif elicitation.is_open:
                 findings.append(FindingName.RESUME_WITHOUT_ANSWER)
                 self.abandon(elicitation, at, findings=findings, operation_result=result)
-                continue
             if elicitation.outcome not in _NOT_RESUMED:
                 self._write(Event.RESUMED, elicitation, at, findings, operation_result=result)
+            # Remembered for a while, to know what comes too late: without its weight.
+            elicitation.question = elicitation.question.forget()
 
     @staticmethod
     def _proved_by(elicitation: Elicitation, result: OperationResult) -> bool:

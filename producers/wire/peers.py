@@ -79,13 +79,14 @@ class Peers:
         if revision is None:
             return self
         client = as_object(meta.get(_META + "clientInfo"))
-        return replace(
+        declared = replace(
             self,
             client_name=_text(client.get("name")),
             client_version=_text(client.get("version")),
             revision=revision,
             capabilities=as_object(meta.get(_META + "clientCapabilities")),
         )
+        return self if declared == self else declared  # said again with every request
 
     def with_result_meta(self, result: dict[str, Any]) -> Peers:
         """After a result that names its server (2026-07-28, result ``_meta``)."""

@@ -64,6 +64,10 @@ class Question:
     def is_defective(self) -> bool:
         return not _DEFECTS.isdisjoint(self.findings)
 
+    def forget(self) -> Question:
+        """What is still told of a question that is over: not its texts, nor its schema."""
+        return replace(self, message="", schema=None)
+
     @property
     def shape(self) -> tuple[Mode, frozenset[str]]:
         """What makes a reused key, or a question after an invalid answer, the same question."""

@@ -37,6 +37,7 @@ from elicitation_receipts.schemas.vocabulary import (
 
 #: Ids remembered per session: of all the server's requests, and of ended questions.
 _REMEMBERED: Final = 65_536
+_REMEMBERED_QUESTIONS: Final = 4_096
 
 #: JSON-RPC: invalid request, method not found, invalid params. A client that cannot ask.
 _CANNOT_ASK: Final = (-32600, -32601, -32602)
@@ -273,7 +274,7 @@ class ServerRequests:
         if puts is None:
             return
         self._ended[key] = puts
-        if len(self._ended) > _REMEMBERED:
+        if len(self._ended) > _REMEMBERED_QUESTIONS:
             self._ended.popitem(last=False)
 
     @staticmethod
