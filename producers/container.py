@@ -8,9 +8,7 @@ Source: Avro 1.12 specification, "Object Container Files".
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +17,7 @@ from elicitation_receipts.schemas.codec import installed
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.sealing import seal
+from elicitation_receipts.schemas.whole_file import whole_file
 
 _MAGIC: Final = b"Obj\x01"
 #: Marker and fingerprint, which stand before the datum in a message.
@@ -38,16 +37,10 @@ def write_container(path: Path, streams: Iterable[Iterable[Receipt]], sync_marke
     ``sync_marker``: 16 bytes, which end a block. Raises :class:`ContainerError`
     (``output_unwritable``) and :class:`CodecError`.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        try:
-            with draft.open("wb") as file:
-                file.write(_header(sync_marker))
-                file.writelines(_block(receipts, sync_marker) for receipts in streams)
-            draft.replace(path)
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+        with whole_file(path) as place, place.open("wb") as file:
+            file.write(_header(sync_marker))
+            file.writelines(_block(receipts, sync_marker) for receipts in streams)
     except OSError as error:
         raise ContainerError(
             "output_unwritable", f"cannot write {path} ({error.strerror}); check its folder"

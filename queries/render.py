@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +18,7 @@ from rich.text import Text
 
 from elicitation_receipts.queries.catalogue import Cell, Result
 from elicitation_receipts.schemas.errors import ReportError, UsageError
+from elicitation_receipts.schemas.whole_file import whole_file
 
 #: Wider than any table: in a pipe or a file no cell is ever cut or wrapped.
 _UNBOUNDED: Final = 1_000_000
@@ -43,18 +42,13 @@ def render(result: Result, form: Format, stream: TextIO) -> None:
 
 def save(result: Result, form: Format, path: Path) -> None:
     """Write the result to a file that is there whole or not at all; it replaces an older one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        try:
+        with whole_file(path) as place:
             if form is Format.PARQUET:
-                _parquet(result, temporary)
+                _parquet(result, place)
             else:
-                with temporary.open("w", encoding="utf-8", newline="") as stream:
+                with place.open("w", encoding="utf-8", newline="") as stream:
                     render(result, form, stream)
-            temporary.replace(path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
     except (OSError, duckdb.IOException) as error:
         raise ReportError(
             "output_unwritable", f"cannot write {path}: check that its folder is there and yours"
