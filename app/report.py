@@ -45,9 +45,11 @@ def group(catalogue: Catalogue) -> typer.Typer:
             typer.echo(context.get_help())
 
     for question in catalogue.questions.values():
-        app.command(question.name, help=f"{question.title}. {question.answers}")(
-            _command(catalogue, question)
-        )
+        app.command(
+            question.name,
+            help=f"{question.title}. {question.answers}",
+            short_help=f"{question.title}.",
+        )(_command(catalogue, question))
     return app
 
 
