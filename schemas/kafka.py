@@ -8,6 +8,8 @@ from typing import Any, Final, TypeVar
 
 from kafka import errors
 from kafka.net import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
 Client = TypeVar("Client")
 
@@ -47,7 +49,8 @@ class KafkaSettings:
         networks: list[Any] = []
 
         def network(**options: Any) -> Any:
-            networks.append(KafkaNetClient(**options))
+            selector = NetworkSelector(**options)
+            networks.append(KafkaNetClient(selector, _Connections(selector, **options)))
             return networks[-1]
 
         try:
@@ -67,6 +70,25 @@ class KafkaSettings:
             raise
 
 
+class _Connections(KafkaConnectionManager):  # type: ignore[misc]
+    """Gives up on a broker that refuses us: as it is, the client would go on trying, and in the
+    end say that there was no answer.
+    """
+
+    _refusal: errors.KafkaError | None = None
+
+    def get_connection(self, *which: Any, **options: Any) -> Any:
+        if self._refusal is not None:
+            raise self._refusal
+        connection = super().get_connection(*which, **options)
+        connection.init_future.add_errback(self._on_failure)
+        return connection
+
+    def _on_failure(self, error: Exception) -> None:
+        if isinstance(error, _REFUSED):
+            self._refusal = error
+
+
 def explain(error: errors.KafkaError, settings: KafkaSettings) -> tuple[str, str]:
     """The reason and message of what a Kafka client raised.
 
@@ -75,7 +97,8 @@ def explain(error: errors.KafkaError, settings: KafkaSettings) -> tuple[str, str
     """
     name, address, topic = type(error).__name__, settings.address, settings.topic
     if isinstance(error, _REFUSED):
-        return "broker_refused", f"Kafka at {address} does not admit us ({name}); check its ACLs"
+        check = "check the login and the ACLs"
+        return "broker_refused", f"Kafka at {address} does not admit us ({name}); {check}"
     if isinstance(error, _NO_TOPIC):
         create = "create it with `receipts ship --create-topic`"
         return "topic_not_found", f"Kafka at {address} has no topic {topic}; {create}"
