@@ -51,8 +51,8 @@ class ReceiptsMiddleware(Middleware):
         @contextmanager
         def start() -> Iterator[HttpWatcher]:
             invocation = Invocation.of(None if home is None else Path(home))
-            opened = invocation.home(create=True)
             loaded = invocation.load_settings(settings).settings
+            opened = invocation.home(create=True)
             with open_http_watcher(opened, loaded, Vantage.ASGI, _LOG.warning) as watcher:
                 yield watcher
 

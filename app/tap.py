@@ -43,7 +43,6 @@ def tap(
     signals and exit code are the server's own.
     """
     invocation: Invocation = context.obj
-    home = invocation.home(create=True)
     settings = invocation.load_settings(
         {
             "tenant": tenant,
@@ -56,6 +55,7 @@ def tap(
             "question_meta": question_meta,
         }
     ).settings
+    home = invocation.home(create=True)
     if not metrics:
         end_like(_watch(command, home, settings))
     # Only here: a tap that measures nothing starts sooner without OpenTelemetry.

@@ -114,8 +114,8 @@ def _opener(
     @contextmanager
     def start() -> Iterator[Watcher]:
         invocation = Invocation.of(None if home is None else Path(home))
-        opened = invocation.home(create=True)
         loaded = invocation.load_settings(settings).settings
+        opened = invocation.home(create=True)
         with open_watcher(opened, loaded, vantage, fidelity) as watcher:
             yield watcher
 
