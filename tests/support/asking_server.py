@@ -1,7 +1,7 @@
 """A stdio MCP server, 2025-06-18, without an SDK: each `tools/call` asks a person first.
 
-It says on standard error what it got as an answer's action, and ends with exit code 7
-when its input ends.
+It says on standard error what it got, an answer's action or an error's message, and ends
+with exit code 7 when its input ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def main() -> None:
                 params = {"message": "Which city?", "requestedSchema": schema}
                 send({"id": question, "method": "elicitation/create", "params": params})
             case None if message.get("id") in calls:
-                print("got", message["result"]["action"], file=sys.stderr, flush=True)
+                answer = message.get("result", {}).get("action")
+                print("got", answer or message["error"]["message"], file=sys.stderr, flush=True)
                 send({"id": calls.pop(message["id"]), "result": {"content": []}})
     sys.exit(7)
 

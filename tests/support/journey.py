@@ -6,22 +6,17 @@ the level DEBUG. `look` shows a search everything that came of it.
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import StringIO
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from unittest.mock import patch
 
 import duckdb
-import pytest
+from command import run_here
 from scripted_server import Step, play
 
-from elicitation_receipts import main
 from elicitation_receipts.leaks import LeakSearch
 from elicitation_receipts.queries.catalogue import Catalogue
 from elicitation_receipts.queries.parameter import DIMENSIONS
@@ -84,21 +79,11 @@ class Journey:
         assert "elicitation_receipts.landed" in done.stdout
         self._hear("land with metrics", done.stdout + done.stderr)
 
-    def run(self, *arguments: str) -> str:
-        """Run a command in this process, to its good end; what it printed."""
-        out, err, log = StringIO(), StringIO(), StringIO()
-        command = ["receipts", "--home", str(self.home), *arguments]
-        with (
-            patch.object(sys, "argv", command),
-            redirect_stdout(out),
-            redirect_stderr(err),
-            _logged_to(log),
-            pytest.raises(SystemExit) as exited,
-        ):
-            main.run()
-        assert exited.value.code in (0, None), err.getvalue()
-        self._hear(" ".join(arguments), out.getvalue() + err.getvalue() + log.getvalue())
-        return out.getvalue()
+    def run(self, *arguments: str) -> None:
+        """Run a command to its good end."""
+        ended = run_here(self.home, *arguments)
+        assert ended.code == 0, ended.err
+        self._hear(" ".join(arguments), ended.out + ended.err + ended.log)
 
     def look(self, search: LeakSearch) -> None:
         """Everywhere a value could have come."""
@@ -124,19 +109,6 @@ class Journey:
 
     def _hear(self, command: str, text: str) -> None:
         self.said[f"{next(self._numbers)}: {command}"] = text
-
-
-@contextmanager
-def _logged_to(stream: StringIO) -> Iterator[None]:
-    root = logging.getLogger()
-    before, handler = root.level, logging.StreamHandler(stream)
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    try:
-        yield
-    finally:
-        root.setLevel(before)
-        root.removeHandler(handler)
 
 
 def _rows(parquet: Path) -> str:
