@@ -14,7 +14,7 @@ from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.life import Operation
-from elicitation_receipts.producers.wire.message import Key, Message, id_key, is_too_deep
+from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.schemas.digest import DigestError, canonical_digest
@@ -32,12 +32,15 @@ class Arrival:
     ``is_retry``    it continues one
     ``candidates``  more than one operation could be meant: none is guessed
     ``findings``    what was odd about the retry
+    ``is_nobodys``  nothing says what it would be a retry of: whatever it answers was asked
+                    of somebody, and nobody can tell of whom
     """
 
     operation: Operation
     is_retry: bool = False
     candidates: tuple[Operation, ...] = ()
     findings: tuple[FindingName, ...] = ()
+    is_nobodys: bool = False
 
 
 class Operations:
@@ -64,7 +67,12 @@ class Operations:
         arguments = self._redactor.random(32) if is_too_deep(asked) else _canonical(asked)
         state = _state_digest(params.get("requestState"))
         matches = self._matches(arguments, state)
-        if len(matches) == 1:
+        is_nobodys = state is None and not self._join_by_arguments
+        if is_nobodys:
+            # Equal calls may be other people's: one that answers leaves none of them certain.
+            answered = as_object(params.get("inputResponses")).keys()
+            matches = [match for match in matches if not answered.isdisjoint(match.keys)]
+        if len(matches) == 1 and not is_nobodys:
             operation = matches[0]
             findings = self._retry_findings(operation, message, arguments, state)
             operation.earlier_ids.add(id_key(operation.request_id))
@@ -87,9 +95,9 @@ class Operations:
         if matches:
             for candidate in matches:
                 self.waiting.pop(candidate, None)
-            return Arrival(operation, candidates=tuple(matches))
+            return Arrival(operation, candidates=tuple(matches), is_nobodys=is_nobodys)
         findings = (FindingName.STATE_INVENTED,) if state is not None else ()
-        return Arrival(operation, findings=findings)
+        return Arrival(operation, findings=findings, is_nobodys=is_nobodys)
 
     def _matches(self, arguments: bytes, state: bytes | None) -> list[Operation]:
         if state is not None:
@@ -97,8 +105,6 @@ class Operations:
             same = [operation for operation in issuers if operation.arguments == arguments]
             if issuers:
                 return _still_open(same or issuers)
-        if not self._join_by_arguments:
-            return []
         return [
             operation
             for operation in self.waiting

@@ -111,7 +111,8 @@ class RoundTrips:
         if responses is not ABSENT and not isinstance(responses, dict):
             odd.append(FindingName.MALFORMED_MESSAGE)
         answers = as_object(responses)
-        odd.extend(self._unknown_keys(operation, answers))
+        if not arrival.is_nobodys:
+            odd.extend(self._unknown_keys(operation, answers))
         repetitions = []
         for key, response in answers.items():
             asked = operation.keys.get(key)

@@ -7,7 +7,21 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from conversation import KEYS, accept, call, decline, form, request, result, success, told
+from conversation import (
+    KEYS,
+    accept,
+    accepted,
+    call,
+    decline,
+    form,
+    form_params,
+    interim,
+    request,
+    result,
+    retry,
+    success,
+    told,
+)
 
 from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.redact import Redactor
@@ -251,3 +265,46 @@ def test_no_reference_to_a_credential_is_written() -> None:
     other.open(call(1), session=None, principal="Bearer c")
     other.say(other.open(call(1), session=None, principal="Bearer a"), form(7))
     assert other.receipts[0].session_ref != first
+
+
+def asked_of_nobody(traffic: Traffic, times: int = 1) -> None:
+    """Round trips of clients that do not say who they are and get no state to echo."""
+    for number in range(1, times + 1):
+        exchange = traffic.open(call(number), session=None)
+        traffic.say(exchange, interim(number, {"branch": form_params()}))
+
+
+def test_an_answer_of_nobody_in_particular_leaves_an_equal_question_uncertain() -> None:
+    traffic = Traffic()
+    asked_of_nobody(traffic)
+    again = traffic.open(retry(2, {"branch": accepted({"branch": "main"})}), session=None)
+    traffic.say(again, success(2))
+    assert traffic.story == ["requested open", "answered ambiguous by unknown"]
+
+
+def test_no_answer_of_nobody_in_particular_was_never_asked_for() -> None:
+    traffic = Traffic()
+    asked_of_nobody(traffic, times=2)
+    for number in (3, 4):
+        traffic.open(retry(number, {"branch": accepted({"branch": "main"})}), session=None)
+    assert traffic.story == ["requested open"] * 2 + ["answered ambiguous by unknown"] * 2
+
+
+def test_an_equal_call_that_answers_nothing_says_nothing_of_the_others() -> None:
+    traffic = Traffic()
+    asked_of_nobody(traffic)
+    traffic.open(call(2), session=None)
+    assert traffic.story == ["requested open"]
+
+
+def test_a_state_joins_what_nobody_in_particular_sends() -> None:
+    traffic = Traffic()
+    exchange = traffic.open(call(1), session=None)
+    traffic.say(exchange, interim(1, {"branch": form_params()}, state="s"))
+    again = traffic.open(retry(2, {"branch": accepted({"branch": "main"})}, "s"), session=None)
+    traffic.say(again, success(2))
+    assert traffic.story == [
+        "requested open",
+        "answered accepted by person_claimed",
+        "resumed (success)",
+    ]
