@@ -21,6 +21,8 @@ from elicitation_receipts.schemas.errors import ReceiptsError
 DEBUG_VARIABLE: Final = "RECEIPTS_DEBUG"
 _INTERNAL_ERROR: Final = 3
 _INTERRUPTED: Final = 130
+#: Whoever read our output has gone (`| head`): no check said no. As a shell shows SIGPIPE.
+_UNHEARD: Final = 141
 
 
 def _app_of(module: str, name: str = "app") -> Callable[[], typer.Typer]:
@@ -67,6 +69,18 @@ class _LazyGroup(TyperGroup):
         command = typer.main.get_command(_COMMANDS[cmd_name]())
         command.name = cmd_name
         return command
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, SystemExit) as error:
+            # Rich makes a SystemExit of it.
+            met = error.__context__ if isinstance(error, SystemExit) else error
+            if not isinstance(met, BrokenPipeError):
+                raise
+            # What is still to be printed goes nowhere, also at the end of the process.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise typer.Exit(_UNHEARD) from None
 
 
 app = typer.Typer(

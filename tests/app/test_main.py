@@ -138,7 +138,7 @@ def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
         check=False,
     )
     os.close(writer)
-    assert done.stderr == b""
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_settings_shows_values_and_where_they_come_from(receipts: Receipts, home: Path) -> None:
