@@ -29,7 +29,7 @@ class Landing:
         source = receipts(stream, self._keys.tenant("default"))
         for _ in range(0, count, 1_000):
             self._spool.append(list(itertools.islice(source, 1_000)))
-        self._count = self._spool.last_position
+        self._count = sum(stream.next_sequence for stream in self._spool.streams())
         self._rows: dict[str, Any] = {}
 
     def ours(self) -> float:
