@@ -47,6 +47,8 @@ DESCRIBED = ["requested open", ACCEPTED, "resumed success"]
 ASKED = "requested open !missing_description"
 ANSWERED = [ASKED, ACCEPTED, "resumed success"]
 STRAY = "noted !unknown_response_key"
+#: An answer without a state, of a client that does not say who it is.
+UNCERTAIN = "answered ambiguous unknown"
 
 #: Scenario: package, and the receipts it leaves.
 SERVER_SCENARIOS = {
@@ -81,7 +83,7 @@ SERVER_SCENARIOS = {
 CLIENT_SCENARIOS = {
     "elicitation-sep1034-client-defaults": (OLD, DESCRIBED),
     # Of its two questions one has no state: who answered it is not known to be who was asked.
-    "sep-2322-client-request-state": (NEW, [*DESCRIBED, "requested open", STRAY]),
+    "sep-2322-client-request-state": (NEW, [*DESCRIBED, "requested open", UNCERTAIN]),
 }
 
 
