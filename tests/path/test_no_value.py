@@ -79,7 +79,7 @@ def test_every_scene_leaves_its_receipts_and_no_mark(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(_AS_FOUND, max_examples=3)
+@settings(_AS_FOUND, max_examples=8)
 @given(_SEVERAL)
 def test_no_session_leaves_a_mark(several: list[Session]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -121,14 +121,21 @@ class _Writer:
         return self._pick([self._marks.text, self._marks.odd, self._marks.word])(place)
 
     def _value(self, place: str) -> Json:
-        number = self._marks.number
+        """Where nothing is kept."""
         return self._one(
             lambda: self._text(place),
             lambda: self._text(place),
+            lambda: str(self._marks.number(place)),
+            lambda: self._no_text(place),
+        )
+
+    def _no_text(self, place: str) -> Json:
+        """Where a safe name would be kept, were it one."""
+        number = self._marks.number
+        return self._one(
             lambda: number(place),
             lambda: -number(place),
             lambda: number(place) + 0.5,
-            lambda: str(number(place)),
             lambda: [self._text(place), number(place)],
             lambda: {self._text(place): {self._text(place): self._text(place)}},
         )
@@ -253,7 +260,7 @@ class _Writer:
             lambda: {"mode": self._text("a mode")},
             lambda: {"url": self._url(), "elicitationId": self._text("an elicitationId in a form")},
             lambda: {"requestedSchema": self._value("a schema that is no object")},
-            lambda: {"message": self._value("a message that is no text")},
+            lambda: {"message": self._no_text("a message that is no text")},
         )
         return {**params, **odd, **self._members("a parameter")}, content
 
@@ -369,7 +376,7 @@ class _Writer:
             lambda: ("prompts/get", {"name": name("a prompt"), "arguments": arguments}),
             lambda: ("resources/read", {"uri": text("a resource")}),
             lambda: ("resources/read", {"uri": f"https://example.com/{text('a resource')}"}),
-            lambda: ("tools/call", {"name": self._value("a tool's name that is no text")}),
+            lambda: ("tools/call", {"name": self._no_text("a tool's name that is no text")}),
         )
         meta = {} if self._is_modern else {"_meta": self._meta("a request's _meta")}
         return method, {**params, **meta, **self._members("a parameter of a request")}
