@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elicitation_receipts.invocation import Invocation
-from elicitation_receipts.producers.asgi import App, Middleware, Subject
-from elicitation_receipts.producers.http_watcher import HttpWatcher
+from elicitation_receipts.producers.http.asgi import App, Middleware, Subject
+from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.schemas.vocabulary import Vantage
 from elicitation_receipts.settings import check_names
 from elicitation_receipts.watcher import open_http_watcher

@@ -13,7 +13,7 @@ import typer
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
-from elicitation_receipts.producers.forwarding import is_loopback
+from elicitation_receipts.producers.http.forwarding import is_loopback
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Vantage
@@ -21,7 +21,7 @@ from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.watcher import open_http_watcher
 
 if TYPE_CHECKING:
-    from elicitation_receipts.producers.proxy import Proxy
+    from elicitation_receipts.producers.http.proxy import Proxy
 
 app = typer.Typer(add_completion=False)
 
@@ -156,7 +156,7 @@ def _serve(
     try:
         from yarl import URL
 
-        from elicitation_receipts.producers.proxy import Proxy
+        from elicitation_receipts.producers.http.proxy import Proxy
     except ImportError as error:
         raise UsageError(
             "proxy_not_installed", "install elicitation-receipts[proxy] for `receipts proxy`"

@@ -12,12 +12,17 @@ from uuid import UUID
 import typer
 
 from elicitation_receipts.invocation import PRODUCER, Invocation
-from elicitation_receipts.producers.container import write_container
-from elicitation_receipts.producers.explain import explain
 from elicitation_receipts.producers.policy import BUILT_IN
-from elicitation_receipts.producers.recording import Recording, RecordingError, find, read
-from elicitation_receipts.producers.replay import replay, stream, stream_of
-from elicitation_receipts.producers.seed import Seed
+from elicitation_receipts.producers.recordings.container import write_container
+from elicitation_receipts.producers.recordings.explain import explain
+from elicitation_receipts.producers.recordings.recording import (
+    Recording,
+    RecordingError,
+    find,
+    read,
+)
+from elicitation_receipts.producers.recordings.replay import replay, stream, stream_of
+from elicitation_receipts.producers.recordings.seed import Seed
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.schemas.errors import UsageError

@@ -9,7 +9,7 @@ import typer
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.producers.record import Recorded
-from elicitation_receipts.producers.tap import Tap, end_like
+from elicitation_receipts.producers.stdio.tap import Tap, end_like
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.watcher import open_watcher

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER
-from elicitation_receipts.producers.http_watcher import HttpWatcher
+from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import recover

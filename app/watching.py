@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, cast, overload
 
 from elicitation_receipts.invocation import Invocation
-from elicitation_receipts.producers.fastmcp_client import fastmcp_transport
-from elicitation_receipts.producers.hooks import ReadStream, Transport, Watch, WriteStream
-from elicitation_receipts.producers.own_stdio import OwnStdio
+from elicitation_receipts.producers.sdk.fastmcp_client import fastmcp_transport
+from elicitation_receipts.producers.sdk.hooks import ReadStream, Transport, Watch, WriteStream
+from elicitation_receipts.producers.sdk.own_stdio import OwnStdio
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import check_names

@@ -20,7 +20,7 @@ from mcp.client.client import Client
 from mcp_types import ElicitResult
 from telling import tell
 
-from elicitation_receipts.producers.event_stream import Event, EventSplitter
+from elicitation_receipts.producers.http.event_stream import Event, EventSplitter
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Vantage
 

@@ -274,7 +274,10 @@ def installation(tmp_path: Path) -> Path:
     package = folder / "elicitation_receipts"
     shutil.copytree(elicitation_receipts.__path__[0], package)
     for part in (schemas, producers, consumers, queries):
-        shutil.copytree(part.__path__[0], package / part.__name__.rpartition(".")[2])
+        inner = (
+            package / part.__name__.rpartition(".")[2]
+        )  # there already: a strict editable install
+        shutil.copytree(part.__path__[0], inner, dirs_exist_ok=True)
     return folder
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from elicitation_receipts.producers.tap import Tap, end_like
+from elicitation_receipts.producers.stdio.tap import Tap, end_like
 from elicitation_receipts.producers.wire.direction import Direction
 
 Sent = Sequence[tuple[Direction, bytes]]

@@ -11,9 +11,9 @@ from conversation import KEYS
 from sample import PRODUCER, read_all
 from yarl import URL
 
-from elicitation_receipts.producers.http_watcher import HttpWatcher
+from elicitation_receipts.producers.http.proxy import Proxy
+from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.producers.policy import BUILT_IN
-from elicitation_receipts.producers.proxy import Proxy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.wire.scribe import Post

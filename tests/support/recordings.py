@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from elicitation_receipts.producers.policy import BUILT_IN
-from elicitation_receipts.producers.recording import Recording, read
-from elicitation_receipts.producers.replay import replay
-from elicitation_receipts.producers.seed import Seed
+from elicitation_receipts.producers.recordings.recording import Recording, read
+from elicitation_receipts.producers.recordings.replay import replay
+from elicitation_receipts.producers.recordings.seed import Seed
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Clock, Fidelity, Vantage

@@ -16,7 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_client_server_memory_streams
 
 from elicitation_receipts import watch
-from elicitation_receipts.producers.hooks import Watch
+from elicitation_receipts.producers.sdk.hooks import Watch
 from elicitation_receipts.schemas.codec import decode
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool

@@ -1,0 +1,1 @@
+"""Watching over HTTP: a proxy in front of a server, a middleware inside one."""

@@ -1,0 +1,1 @@
+"""Recorded traffic: reading it, and the receipts it gives."""

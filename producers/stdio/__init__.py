@@ -1,0 +1,1 @@
+"""Watching over stdio: pipes between a client and the server it starts."""
