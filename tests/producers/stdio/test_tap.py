@@ -21,7 +21,7 @@ import pytest
 from elicitation_receipts.producers.stdio.tap import Tap
 from elicitation_receipts.schemas.errors import ReceiptsError
 
-PATIENCE = 20.0  # seconds until a test gives up; nothing here takes longer than a second or two
+PATIENCE = 60.0  # seconds until a test gives up; nothing here takes longer than a second or two
 
 #: Sends back what it gets, cut differently, and a line of its own on either stream.
 ECHO = """
