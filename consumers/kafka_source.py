@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
+from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError, OffsetOutOfRangeError, for_code
@@ -31,7 +32,8 @@ class KafkaSource:
     ``patience``: for how many seconds a broker may be silent before it counts as
     unavailable. Connects on first use. Not for several threads at once. Every method raises
     :class:`SourceError`: ``source_expired`` where records we still wanted are gone from the
-    topic, and the reasons of :func:`explain`.
+    topic, ``topic_replaced`` where another topic has its name now (and :attr:`name` follows),
+    and the reasons of :func:`explain`.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class KafkaSource:
         self._patience_ms = round(patience * 1000)
         self._consumer: KafkaConsumer | None = None
         self._name = ""
+        self._topic_id = UUID(int=0)
         #: Where the consumer reads on by itself, by partition: asked for another place, it seeks.
         self._next: dict[int, int] = {}
         #: Where partitions without a position of ours began when we came to them.
@@ -59,6 +62,10 @@ class KafkaSource:
     @property
     def topic(self) -> str:
         return self._settings.topic
+
+    @property
+    def group(self) -> str:
+        return self._group
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -87,6 +94,9 @@ class KafkaSource:
                 self._next.clear()
                 self._seek(consumer, positions)  # says which records are gone
                 return []
+            # What the client heard of the topic while it polled. It names no topic's id itself.
+            if consumer._client.cluster.topic_id(self.topic) not in (None, self._topic_id):
+                raise self._replaced()
         for partition, records in polled.items():
             self._next[partition.partition] = records[-1].offset + 1
         return [
@@ -123,19 +133,11 @@ class KafkaSource:
         return self._consumer
 
     def _connect(self) -> KafkaConsumer:
-        settings = self._settings
-        admin = settings.connect(KafkaAdminClient, bootstrap_timeout_ms=self._patience_ms)
-        try:
-            cluster = admin.describe_cluster()["cluster_id"]
-            [found] = admin.describe_topics([settings.topic])
-        finally:
-            admin.close()
-        if found["error_code"]:
-            raise for_code(found["error_code"])(settings.topic)
-        self._name = f"kafka:{cluster}/{settings.topic}/{found['topic_id']}"
+        cluster, self._topic_id = self._look()
+        self._name = f"kafka:{cluster}/{self.topic}/{self._topic_id}"
         self._next.clear()
         self._first.clear()
-        return settings.connect(
+        return self._settings.connect(
             KafkaConsumer,
             bootstrap_timeout_ms=self._patience_ms,
             group_id=self._group,
@@ -145,9 +147,28 @@ class KafkaSource:
             metrics_enabled=False,
         )
 
+    def _look(self) -> tuple[str, UUID]:
+        """The ids of cluster and topic, as they are now."""
+        admin = self._settings.connect(KafkaAdminClient, bootstrap_timeout_ms=self._patience_ms)
+        try:
+            cluster = admin.describe_cluster()["cluster_id"]
+            [found] = admin.describe_topics([self.topic])
+        finally:
+            admin.close()
+        if found["error_code"]:
+            raise for_code(found["error_code"])(self.topic)
+        return cluster, UUID(str(found["topic_id"]))
+
+    def _replaced(self) -> SourceError:
+        """Another topic has the name now. The next call connects to that one."""
+        self.close()
+        return SourceError(
+            "topic_replaced", f"the topic {self.topic} was made anew; land again, from its start"
+        )
+
     def _seek(self, consumer: KafkaConsumer, positions: Positions) -> None:
         """Have the consumer read on at ``positions``, where it would not anyway."""
-        places = set(map(self._at, consumer.partitions_for_topic(self._settings.topic)))
+        places = set(map(self._at, consumer.partitions_for_topic(self.topic)))
         if places != consumer.assignment():  # at first, and when the topic has grown
             consumer.assign(places)
             self._next.clear()
@@ -168,6 +189,8 @@ class KafkaSource:
             if position is None:
                 position = self._first[place.partition] = start
             if not start <= position <= end:
+                if self._look()[1] != self._topic_id:
+                    raise self._replaced()
                 raise SourceError(
                     "source_expired",
                     f"{place.topic}/{place.partition} has offsets {start} to {end} and landing "
@@ -178,7 +201,7 @@ class KafkaSource:
             self._next[place.partition] = position
 
     def _at(self, partition: int) -> TopicPartition:
-        return TopicPartition(self._settings.topic, partition)
+        return TopicPartition(self.topic, partition)
 
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Final
 
 from elicitation_receipts.consumers.batch import Batch, PositionsMoved, land_batch, read_positions
+from elicitation_receipts.consumers.consumer_group import claim
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.source import Positions, Record, Source
 from elicitation_receipts.consumers.warehouse import Warehouse
@@ -93,6 +94,7 @@ class Lander:
             try:
                 if positions is None:
                     with self._warehouse.open() as database:
+                        claim(database, self._source.group)
                         positions = read_positions(database, self._source.name)
                 if not follow and self._report(positions, progress) == 0:
                     break
@@ -102,6 +104,9 @@ class Lander:
                     self._source.commit(positions)
                     stop.wait(_TURN_FOR_OTHERS)
             except (SourceError, WarehouseError) as error:
+                if error.reason == "topic_replaced":
+                    positions = None  # of the topic that was
+                    continue
                 if not follow or error.reason not in _PASSING:
                     raise
                 stop.wait(_PAUSE_AFTER_ERROR)

@@ -36,6 +36,10 @@ class Source(Protocol):
     def topic(self) -> str | None:
         """The Kafka topic, where there is one."""
 
+    @property
+    def group(self) -> str | None:
+        """The consumer group its landers are of, where there is one."""
+
     def fetch(self, positions: Positions, limit: int, timeout: float) -> list[Record]:
         """At most ``limit`` records from ``positions`` on, in order within a partition.
 
@@ -58,6 +62,7 @@ class SpoolSource:
     """
 
     topic = None
+    group = None
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import gc
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
 from broker import Broker
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from streams import Sealed, chain, landed
 
 from elicitation_receipts.consumers.kafka_source import KafkaSource
 from elicitation_receipts.consumers.landing import Lander, LandingSummary
 from elicitation_receipts.consumers.warehouse import Warehouse
-from elicitation_receipts.schemas.errors import SourceError
+from elicitation_receipts.schemas.errors import SourceError, WarehouseError
 from elicitation_receipts.schemas.kafka import KafkaSettings
 from elicitation_receipts.schemas.keys import Key
 
@@ -264,3 +265,76 @@ def test_a_broker_that_dies_and_comes_back_loses_nothing(
         with producer(settings.address) as client:
             send(client, settings.topic, *receipts[10:])
         assert lander.land().landed == 10
+
+
+@pytest.mark.slow
+def test_a_topic_made_anew_under_a_follower_is_read_from_its_start(
+    settings: KafkaSettings, warehouse: Warehouse, lander_key: Key
+) -> None:
+    settings = replace(settings, options={"metadata_max_age_ms": 300})
+    stop = threading.Event()
+    with KafkaSource(settings) as source:
+        lander = Lander(warehouse, source, lander_key)
+        follower = threading.Thread(target=lander.land, kwargs={"follow": True, "stop": stop})
+        follower.start()
+        try:
+            total = 0
+            # The second has more than the first had, so that its offsets are all in range.
+            for count in (5, 20, 3):
+                with producer(settings.address) as client:
+                    send(client, settings.topic, *chain(count), partition=0)
+                total += count
+                wait_until_landed(warehouse, total)
+                admin = KafkaAdminClient(bootstrap_servers=settings.address)
+                admin.delete_topics([settings.topic])
+                admin.create_topics({settings.topic: {"num_partitions": 4}}, wait_for_metadata=True)
+                admin.close()
+        finally:
+            stop.set()
+            follower.join()
+
+
+def wait_until_landed(warehouse: Warehouse, count: int) -> None:
+    deadline = time.monotonic() + 60
+    found = 0
+    while found < count and time.monotonic() < deadline:
+        time.sleep(0.1)
+        with suppress(WarehouseError), warehouse.read() as database:
+            [(found,)] = database.execute("SELECT count(*) FROM receipts").fetchall()
+    assert found == count
+
+
+def test_a_lander_of_another_group_is_refused(
+    settings: KafkaSettings, warehouse: Warehouse, lander_key: Key
+) -> None:
+    with producer(settings.address) as client:
+        send(client, settings.topic, *chain(3))
+    land(warehouse, settings, lander_key)
+    with KafkaSource(settings, group="another") as source, pytest.raises(WarehouseError) as caught:
+        Lander(warehouse, source, lander_key).land()
+    assert caught.value.reason == "warehouse_of_another_group"
+    assert "elicitation-receipts lands" in str(caught.value)
+    with warehouse.open() as database:  # what the message says
+        database.execute("DELETE FROM consumer_group")
+    with KafkaSource(settings, group="another") as source:
+        assert Lander(warehouse, source, lander_key).land() == LandingSummary()
+
+
+def test_offsets_the_group_is_reset_to_land_nothing_twice(
+    settings: KafkaSettings, warehouse: Warehouse, lander_key: Key
+) -> None:
+    receipts = chain(12)
+    with producer(settings.address) as client:
+        send(client, settings.topic, *receipts, partition=0)
+    assert land(warehouse, settings, lander_key) == LandingSummary(landed=12)
+    admin = KafkaAdminClient(bootstrap_servers=settings.address)
+    admin.alter_group_offsets(
+        "elicitation-receipts", {TopicPartition(settings.topic, 0): OffsetAndMetadata(0, "", -1)}
+    )
+    admin.close()
+    assert land(warehouse, settings, lander_key) == LandingSummary()
+    with warehouse.open() as database:  # our own, which count, set back to the beginning
+        database.execute("DELETE FROM positions")
+    assert land(warehouse, settings, lander_key) == LandingSummary(duplicates=12)
+    with warehouse.read() as database:
+        assert landed(database) == [one.receipt for one in receipts]

@@ -68,6 +68,7 @@ class ListSource:
     """A source over records in memory; by default all in partition 0."""
 
     topic = "a-topic"
+    group = None
 
     def __init__(self, name: str = "list") -> None:
         self.name = name
