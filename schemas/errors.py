@@ -64,6 +64,10 @@ class WarehouseError(ReceiptsError):
     """The DuckDB database cannot be opened, read or written."""
 
 
+class EvidenceError(ReceiptsError):
+    """Evidence (a note, a key, a bundle) cannot be made, or what is given is none."""
+
+
 class ReportError(ReceiptsError):
     """A report cannot be written where it was told to go."""
 

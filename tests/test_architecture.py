@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "producers": {"schemas"},
     "consumers": {"schemas"},
     "queries": {"schemas"},
+    "evidence": {"schemas"},
 }
 
 

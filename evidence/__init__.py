@@ -1,0 +1,1 @@
+"""Evidence: what a stranger can verify about receipts, offline and years later."""
