@@ -16,10 +16,11 @@ import duckdb
 from elicitation_receipts.consumers import migrations
 from elicitation_receipts.consumers.rows import now
 from elicitation_receipts.schemas.errors import WarehouseError
-from elicitation_receipts.schemas.lock import FileLock, LockError, LockTimeout
+from elicitation_receipts.schemas.lock import LockError, LockTimeout
+from elicitation_receipts.schemas.queue_lock import QueueLock
 
-#: The lock file beside a database; whoever opens the database waits for it.
-LOCK_NAME: Final = "land.lock"
+#: The queue beside a database, in which whoever opens the database waits for a turn.
+QUEUE_NAME: Final = "land.queue"
 
 _WAIT: Final = 10.0
 _PAUSE: Final = 0.05
@@ -49,8 +50,8 @@ class Migration:
 class Warehouse:
     """A DuckDB file. One process at a time writes to it, or any number read it together.
 
-    Whoever wants it queues at a lock file beside it, so that neither landers nor readers
-    starve. ``wait``: for how many seconds. Both ways to open it raise
+    Whoever wants it queues beside it in order of arrival, so that neither landers nor
+    readers starve. ``wait``: for how many seconds. Both ways to open it raise
     :class:`WarehouseError`: ``warehouse_busy``, ``warehouse_unwritable``, ``warehouse_full``,
     ``warehouse_unreadable``, ``warehouse_not_ours``, ``warehouse_newer``, and
     ``warehouse_failed`` for what else DuckDB raises while it is open.
@@ -78,7 +79,7 @@ class Warehouse:
             raise WarehouseError(
                 "warehouse_missing", f"{self.path} is not there yet; `receipts land` makes it"
             )
-        with self._turn() as deadline:
+        with self._turn(read_only=True) as deadline:
             database = self._connect(deadline, read_only=True)
             if self._pending(database):
                 database.close()
@@ -90,23 +91,25 @@ class Warehouse:
             yield database
 
     @contextmanager
-    def _turn(self) -> Iterator[float]:
-        """Hold the lock file; the time (monotonic) until which the file may be waited for."""
+    def _turn(self, *, read_only: bool = False) -> Iterator[float]:
+        """Hold the turn; the time (monotonic) until which the file may be waited for."""
         deadline = time.monotonic() + self._wait
-        lock = FileLock(self.path.with_name(LOCK_NAME))
+        queue = QueueLock(self.path.with_name(QUEUE_NAME))
         try:
-            lock.acquire(self._wait)
+            queue.acquire(self._wait)
         except LockTimeout as error:
             raise WarehouseError(
                 "warehouse_busy",
-                f"another process is landing in {self.path}; try again when it is done",
+                f"{queue.holder} has its turn at {self.path}; try again when it is done",
             ) from error
         except LockError as error:
-            raise self._unwritable() from error
+            if not read_only:
+                raise self._unwritable() from error
+            # Where nothing can be written, nobody lands either; else DuckDB's own lock tells.
         try:
             yield deadline
         finally:
-            lock.release()
+            queue.release()
 
     def _make(self) -> None:
         """Put an empty database in place, whole: one that was only begun can never be opened."""

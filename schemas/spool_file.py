@@ -74,7 +74,7 @@ def connect(
         raise SpoolError("spool_missing", f"there is no spool in {home}; run `receipts tap` first")
     with naming_errors(path):
         connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode=rw",
+            f"{path.resolve().as_uri()}?{'mode=rw' if create else _mode(path)}",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -122,6 +122,14 @@ def os_error(error: OSError, path: Path) -> SpoolError:
         case errno.ENOENT:
             return SpoolError("spool_missing", f"{path} is gone; put it back or start again")
     return SpoolError("spool_unreadable", f"cannot open {path}: {error.strerror}")
+
+
+def _mode(path: Path) -> str:
+    """How SQLite is to open the file: one that nobody can write here is still there to be read."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return "mode=rw"
+    # Even to read, SQLite puts an index beside the log, unless it is told that nobody writes.
+    return "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
 
 
 def _touch(path: Path) -> None:
