@@ -62,6 +62,7 @@ def proxy(
     when_full: Annotated[str | None, option("when_full")] = None,
     block_timeout: Annotated[float | None, option("block_timeout")] = None,
     durability: Annotated[str | None, option("durability")] = None,
+    policy: Annotated[str | None, option("policy")] = None,
     automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
     question_meta: Annotated[str | None, option("question_meta")] = None,
     metrics: Annotated[
@@ -83,6 +84,7 @@ def proxy(
             "when_full": when_full,
             "block_timeout": block_timeout,
             "durability": durability,
+            "policy": policy,
             "automatic_below_ms": automatic_below_ms,
             "question_meta": question_meta,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -12,7 +12,8 @@ from uuid import UUID
 import typer
 
 from elicitation_receipts.invocation import PRODUCER, Invocation
-from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.policy_in_force import policy_in_force
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.recordings.container import write_container
 from elicitation_receipts.producers.recordings.explain import explain
 from elicitation_receipts.producers.recordings.recording import (
@@ -66,6 +67,7 @@ def replay_command(
     tenant: Annotated[str | None, option("tenant")] = None,
     environment: Annotated[str | None, option("environment")] = None,
     flow: Annotated[str | None, option("flow")] = None,
+    policy: Annotated[str | None, option("policy")] = None,
     automatic_below_ms: Annotated[int | None, option("automatic_below_ms")] = None,
 ) -> None:
     """Make receipts of recorded traffic, at the recorded times.
@@ -80,10 +82,11 @@ def replay_command(
             "tenant": tenant,
             "environment": environment,
             "flow": flow,
+            "policy": policy,
             "automatic_below_ms": automatic_below_ms,
         }
     ).settings
-    run = _Run(find(files), settings)
+    run = _Run(find(files), settings, policy_in_force(settings))
     if explained:
         run.explain()
     elif seed is not None or output is not None:
@@ -111,6 +114,7 @@ class _Run:
 
     files: Sequence[Path]
     settings: Settings
+    policy: Policy
     replayed: int = 0
     receipts: int = 0
     skipped: int = 0
@@ -170,7 +174,7 @@ class _Run:
     @property
     def _post(self) -> Post:
         return Post(
-            policy=replace(BUILT_IN, automatic_below_ms=self.settings.automatic_below_ms),
+            policy=self.policy,
             vantage=Vantage.REPLAY,
             fidelity=Fidelity.BYTES,
             producer_name=PRODUCER.name,

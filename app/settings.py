@@ -39,9 +39,19 @@ def _setting(
     secret: bool = False,
     must: tuple[Callable[[Any], bool], str] | None = None,
     kafka_option: bool = False,
+    path: bool = False,
 ) -> Any:
-    """A declaration. ``must``: a check and, for people, what passes it."""
-    metadata = {"help": help, "secret": secret, "must": must, "kafka_option": kafka_option}
+    """A declaration. ``must``: a check and, for people, what passes it.
+
+    ``path``: where it stands in ``receipts.toml`` it is seen from that file's folder.
+    """
+    metadata = {
+        "help": help,
+        "secret": secret,
+        "must": must,
+        "kafka_option": kafka_option,
+        "path": path,
+    }
     return field(default=default, metadata=metadata)
 
 
@@ -78,9 +88,16 @@ class Settings:
         "power",
         "What a written receipt survives: loss of power, or only the end of the process (faster).",
     )
-    automatic_below_ms: int = _setting(
-        250,
-        "An answer sooner than this, in milliseconds, is not counted as a person's.",
+    policy: str | None = _setting(
+        None,
+        "The policy file by which questions are judged; without: the built-in policy, which "
+        "observes.",
+        path=True,
+    )
+    automatic_below_ms: int | None = _setting(
+        None,
+        "An answer sooner than this, in milliseconds, is not counted as a person's; without: "
+        "what the policy says.",
         must=(lambda milliseconds: milliseconds >= 0, "0 or more"),
     )
     question_meta: Literal["untouched", "policy"] = _setting(
@@ -136,6 +153,7 @@ class Declaration:
     secret: bool
     kafka_option: bool
     must: tuple[Callable[[Any], bool], str] | None
+    path: bool
 
     @property
     def option(self) -> str:
@@ -257,6 +275,8 @@ def load(
         for source, where, value in given:
             if value is not None:
                 parsed = declared.parse(value, where, from_text=source == "variable")
+                if declared.path and source == FILE_NAME:
+                    parsed = str(file.parent / str(parsed))
                 values[name], sources[name] = parsed, source
                 break
     return Loaded(Settings(**values), sources)

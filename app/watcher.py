@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER
+from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.http.watcher import HttpWatcher
-from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.producers.redact import Redactor
@@ -73,7 +73,7 @@ class _Parts:
 def _open_parts(
     home: Home, settings: Settings, vantage: Vantage, fidelity: Fidelity
 ) -> Iterator[_Parts]:
-    policy = replace(BUILT_IN, automatic_below_ms=settings.automatic_below_ms)
+    policy = policy_in_force(settings)
     keys = Keyring.open(home.keys).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
         recover(spool, PRODUCER, policy)

@@ -78,12 +78,13 @@ def _ends(
         if vantage in _OUTLIVE_THEIR_WATCHER and not _is_over(question, policy, now):
             continue
         if vantage in (*_END_WITH_THEIR_WATCHER, *_OUTLIVE_THEIR_WATCHER):
-            yield _end(question, spool.stream_for(question.receipt.tenant, producer), producer, now)
+            stream_id = spool.stream_for(question.receipt.tenant, producer)
+            yield _end(question, stream_id, producer, policy, now)
 
 
 def _is_over(question: OpenQuestion, policy: Policy, now: int) -> bool:
     waited = now - question.receipt.occurred_at
-    return _has_expired(question, now) or waited >= policy.wait_s * 1_000_000
+    return _has_expired(question, now) or waited >= policy.thresholds.silence_s * 1_000_000
 
 
 def _has_expired(question: OpenQuestion, now: int) -> bool:
@@ -103,7 +104,9 @@ def _findings(question: OpenQuestion, *, expired: bool) -> Iterator[FindingName]
         yield FindingName.UNANSWERED
 
 
-def _end(question: OpenQuestion, stream_id: UUID, producer: Producer, now: int) -> Receipt:
+def _end(
+    question: OpenQuestion, stream_id: UUID, producer: Producer, policy: Policy, now: int
+) -> Receipt:
     """The receipt of a question's end, from its newest one."""
     last = question.receipt
     expired = last.vantage in _OUTLIVE_THEIR_WATCHER and _has_expired(question, now)
@@ -117,7 +120,7 @@ def _end(question: OpenQuestion, stream_id: UUID, producer: Producer, now: int) 
         outcome=Outcome.EXPIRED if expired else outcome,
         decided_by=DecidedBy.RUNTIME,
         findings=tuple(
-            Finding(name, name.default_severity, name.gate)
+            Finding(name, policy.severity_of(name), policy.gate_of(name))
             for name in _findings(question, expired=expired)
         ),
         occurred_at=now,

@@ -72,6 +72,10 @@ class ReportError(ReceiptsError):
     """A report cannot be written where it was told to go."""
 
 
+class PolicyError(ReceiptsError):
+    """A policy cannot be read, or makes no sense."""
+
+
 class ConfigError(ReceiptsError):
     """A client's configuration file cannot be read, understood or changed."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from elicitation_receipts.producers.policy import Rules
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.answer import Judgement
 from elicitation_receipts.producers.wire.leak import holds, texts_of
@@ -89,6 +90,7 @@ class Ledger:
         if not peers.declares(question.mode) and question.mode is not Mode.UNKNOWN:
             found.append(FindingName.MODE_NOT_DECLARED)
         digest = self.digest(question)
+        rules = self._rules(operation)
         if previous is None:
             elicitation = Elicitation(
                 id=self.redactor.new_id(),
@@ -96,6 +98,7 @@ class Ledger:
                 operation=operation,
                 peers=peers,
                 question=question,
+                rules=rules,
                 digest=digest,
                 asked_at=at,
                 last_at=at,
@@ -116,12 +119,13 @@ class Ledger:
         previous.attempt = 0
         previous.outcome = Outcome.OPEN
         previous.question = question
+        previous.rules = rules
         previous.digest = digest
         previous.asked_at = at
         previous.peers = peers
         previous.subject = self._scribe.subject
         previous.protocol_ids = protocol_ids
-        if previous.round >= self.policy.reask_loop_round:
+        if previous.round >= self.policy.thresholds.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
         self._write(Event.REQUESTED, previous, at, found, **self._put(question))
         return previous
@@ -137,6 +141,7 @@ class Ledger:
             operation=operation,
             peers=peers,
             question=Question(mode, Presentation(mode.value), "", None, None, None, ()),
+            rules=self._rules(operation),
             digest=None,
             asked_at=at,
             last_at=at,
@@ -176,7 +181,7 @@ class Ledger:
         decided_by = DecidedBy.PERSON_CLAIMED
         if lenient or judgement.outcome in (Outcome.MALFORMED, Outcome.AMBIGUOUS):
             decided_by = DecidedBy.UNKNOWN
-        elif at.since(elicitation.asked_at) < self.policy.automatic_below_ms * 1_000:
+        elif at.since(elicitation.asked_at) < self.policy.thresholds.automatic_below_ms * 1_000:
             decided_by = DecidedBy.AUTOMATIC_SUSPECTED
             found.append(FindingName.IMPLAUSIBLE_LATENCY)
         elicitation.attempt += 1
@@ -232,7 +237,7 @@ class Ledger:
 
     def complete(self, elicitation: Elicitation, proof: Proof, at: Moment) -> None:
         """A URL ceremony was shown to be complete, if the policy accepts the proof."""
-        if not self.policy.accepts(proof):
+        if not elicitation.rules.accepts(proof):
             self.note([FindingName.PROOF_INSUFFICIENT], at, elicitation)
             return
         elicitation.outcome = Outcome.COMPLETED
@@ -369,6 +374,12 @@ class Ledger:
         if elicitation.operation is not None:
             elicitation.operation.elicitations.remove(elicitation)
 
+    def _rules(self, operation: Operation | None) -> Rules:
+        """The rules of the policy in force for an operation, as far as it is known."""
+        if operation is None:
+            return self.policy.defaults
+        return self.policy.rules_for(operation.method, operation.name)
+
     # What an operation or a question is known by
 
     def digest(self, question: Question) -> Keyed | None:
@@ -393,7 +404,7 @@ class Ledger:
         if earlier is None or elicitation.digest is None:
             return []
         outcome, then = earlier
-        if at.since(then) > self.policy.reask_window_s * 1_000_000:
+        if at.since(then) > self.policy.thresholds.reask_window_s * 1_000_000:
             return []
         return self._asked_after(outcome)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from elicitation_receipts.producers.policy import Rules
 from elicitation_receipts.producers.wire.message import Key
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
@@ -51,6 +52,8 @@ class Elicitation:
     operation: Operation | None
     peers: Peers
     question: Question
+    #: The policy's rules for the operation, as they were when the round began.
+    rules: Rules
     digest: Keyed | None
     asked_at: Moment
     last_at: Moment

@@ -136,7 +136,7 @@ def _form_findings(
     elif not is_in_subset(question.schema, revision):
         yield FindingName.SCHEMA_OFF_SUBSET
     fields = [as_object(field) for field in _fields(question.schema)]
-    if len(fields) > policy.max_fields:
+    if len(fields) > policy.form.max_fields:
         yield FindingName.TOO_MANY_FIELDS
     if any("title" not in field and "description" not in field for field in fields):
         yield FindingName.MISSING_DESCRIPTION
@@ -153,11 +153,13 @@ def _fields(schema: dict[str, Any] | None) -> list[object]:
 
 def _exceeds(field: dict[str, Any], policy: Policy) -> bool:
     longest = field.get("maxLength")
-    if isinstance(longest, int | float) and longest > policy.max_length:
+    if isinstance(longest, int | float) and longest > policy.form.max_length:
         return True
     items = as_object(field.get("items"))
     choices = (field.get("enum"), field.get("oneOf"), items.get("enum"), items.get("anyOf"))
-    return any(isinstance(choice, list) and len(choice) > policy.max_options for choice in choices)
+    return any(
+        isinstance(choice, list) and len(choice) > policy.form.max_options for choice in choices
+    )
 
 
 def _address_findings(url: str | None) -> Iterator[FindingName]:

@@ -102,7 +102,7 @@ class Scribe:
             "carrier": elicitation.carrier,
             "mode": elicitation.mode,
             "presentation": elicitation.question.presentation,
-            "required_proof": self._policy.required_proof,
+            "required_proof": elicitation.rules.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
             "clock": None if first else self._clock,
             "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
@@ -179,7 +179,8 @@ class Scribe:
             event=event,
             occurred_at=at.wall_us,
             findings=tuple(
-                Finding(name, self._policy.severity(name), name.gate) for name in names[:MAX_LISTED]
+                Finding(name, self._policy.severity_of(name), self._policy.gate_of(name))
+                for name in names[:MAX_LISTED]
             ),
             findings_more=max(0, len(names) - MAX_LISTED),
             redaction_status=status,

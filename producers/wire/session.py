@@ -113,7 +113,7 @@ class Session:
 
     def on_tick(self, at: Moment) -> list[Receipt]:
         """Time passed: end what has waited longer than the policy lets it."""
-        limit = self._ledger.policy.wait_s * 1_000_000
+        limit = self._ledger.policy.thresholds.silence_s * 1_000_000
         for elicitation in list(self._ledger.running.values()):
             expires_at = elicitation.task.expires_at if elicitation.task else None
             if expires_at is not None:

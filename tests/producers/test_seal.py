@@ -6,10 +6,10 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from policies import policy_with
 from sample import PRODUCER, assert_unbroken, question, read_all, receipt
 
 from elicitation_receipts.producers.policy import BUILT_IN
@@ -81,7 +81,7 @@ def test_nothing_to_write_is_written_at_once(spool: Spool) -> None:
 
 
 def test_a_policy_is_told_once_until_it_changes(spool: Spool) -> None:
-    other = replace(BUILT_IN, max_fields=3)
+    other = policy_with("form", max_fields=3)
     for policy in (BUILT_IN, BUILT_IN, other, BUILT_IN):
         Sealer(spool, "default", PRODUCER, policy=policy).close()
     told = [each.policy_digest for each in read_all(spool) if each.event is Event.POLICY_LOADED]

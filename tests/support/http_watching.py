@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from conversation import KEYS
+from policies import policy_with
 from sample import PRODUCER, read_all
 from yarl import URL
 
 from elicitation_receipts.producers.http.proxy import Proxy
 from elicitation_receipts.producers.http.watcher import HttpWatcher
-from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.wire.scribe import Post
@@ -31,7 +30,7 @@ def watching(
     warnings: list[str] | None = None,
 ) -> Iterator[HttpWatcher]:
     """A watcher to whom no answer comes too soon."""
-    policy = replace(BUILT_IN, automatic_below_ms=0)
+    policy = policy_with("thresholds", automatic_below_ms=0)
     with (
         Spool.open(home, durability="process", lock_timeout=0.1) as spool,
         Sealer(

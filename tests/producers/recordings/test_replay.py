@@ -28,6 +28,7 @@ from conversation import (
     success,
     told,
 )
+from policies import policy_with
 from recordings import (
     POST,
     SESSION,
@@ -267,7 +268,7 @@ def test_a_recording_gives_what_the_tap_wrote_beside_it(
         client.end()
     with Spool.open(home, create=False) as spool:
         live = [decode(stored.message) for stored in spool.read(0, 100)]
-    post = replace(POST, policy=replace(POST.policy, automatic_below_ms=0))
+    post = replace(POST, policy=policy_with("thresholds", automatic_below_ms=0))
     keys = Keyring.open(home / "keys").tenant("default")
     recorded = [one for step in replay(read(file), keys, post) for one in step.receipts]
     live = [receipt for receipt in live if receipt.elicitation_id is not None]

@@ -18,6 +18,7 @@ from conversation import (
     question,
     url_params,
 )
+from policies import policy_with
 
 from elicitation_receipts.producers.policy import BUILT_IN, Policy
 from elicitation_receipts.producers.wire.question import read_question
@@ -305,7 +306,7 @@ def test_value_limit(schema: dict[str, Any], over: bool) -> None:
 
 
 def test_the_numbers_are_the_policys() -> None:
-    strict = Policy(max_fields=0, max_length=5, max_options=1)
+    strict = policy_with("form", max_fields=0, max_length=5, max_options=1)
     assert found(field({"type": "string"}), policy=strict) == {"too_many_fields"}
     long = field({"type": "string", "maxLength": 6})
     assert found(long, policy=strict) == {"too_many_fields", "value_limit"}

@@ -22,6 +22,7 @@ from conversation import (
     url_params,
     url_required,
 )
+from policies import policy_with
 
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.wire.moment import Moment
@@ -71,7 +72,7 @@ class TestCompletion:
         assert record(talk, "ceremony") == []
 
     def test_is_enough_where_a_notification_is_not(self) -> None:
-        talk = consented(Policy(required_proof=Proof.STATUS_CHECK))
+        talk = consented(policy_with("defaults", required_proof=Proof.STATUS_CHECK))
         talk.server(completion())
         record(talk, "ceremony", Proof.AUTHENTICATED_CALLBACK)
         assert talk.story[2:] == [
@@ -80,7 +81,7 @@ class TestCompletion:
         ]
 
     def test_is_not_enough_where_the_policy_asks_for_more(self) -> None:
-        talk = consented(Policy(required_proof=Proof.AUTHENTICATED_CALLBACK))
+        talk = consented(policy_with("defaults", required_proof=Proof.AUTHENTICATED_CALLBACK))
         record(talk, "ceremony", Proof.STATUS_CHECK)
         assert talk.story[2:] == ["noted [proof_insufficient]"]
 

@@ -34,8 +34,8 @@ from conversation import (
     url,
     url_params,
 )
+from policies import policy_with
 
-from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.schemas.vocabulary import (
     Action,
     Carrier,
@@ -195,7 +195,7 @@ def test_a_quarter_of_a_second_is_not_too_soon() -> None:
 
 
 def test_how_soon_is_too_soon_is_the_policys_number() -> None:
-    talk = Conversation(policy=Policy(automatic_below_ms=6_000))
+    talk = Conversation(policy=policy_with("thresholds", automatic_below_ms=6_000))
     talk.client(call(1))
     talk.server(form(7))
     talk.wait(seconds=5)
@@ -548,7 +548,7 @@ def test_a_ceremony_can_complete_after_its_operation_went_on() -> None:
 
 
 def test_a_proof_weaker_than_the_policy_requires_completes_nothing() -> None:
-    talk = Conversation(policy=Policy(required_proof=Proof.AUTHENTICATED_CALLBACK))
+    talk = Conversation(policy=policy_with("defaults", required_proof=Proof.AUTHENTICATED_CALLBACK))
     talk.client(call(1))
     talk.server(url(7))
     talk.wait(seconds=5)

@@ -30,8 +30,9 @@ from conversation import (
     url,
     url_required,
 )
+from policies import policy_with
 
-from elicitation_receipts.producers.policy import BUILT_IN, Policy
+from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.schemas.receipt import Receipt
@@ -351,7 +352,7 @@ def test_a_name_stands_once_among_the_findings() -> None:
 
 
 def test_the_wait_is_the_policys_number() -> None:
-    talk = Conversation(policy=Policy(wait_s=10))
+    talk = Conversation(policy=policy_with("thresholds", silence_s=10))
     talk.client(call(1))
     talk.server(url_required(1, {"mode": "url", "message": "?", "url": "https://a.example"}))
     talk.wait(seconds=9.9)

@@ -1,0 +1,84 @@
+"""The words a policy is written in, beside those of the receipt's own vocabulary."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Enforcement(StrEnum):
+    """What a watcher does about a question the policy decides against."""
+
+    OBSERVE = "observe"  # the finding stands in the receipt
+    WARN = "warn"  # and whoever runs the watcher is told
+    ENFORCE = "enforce"  # and the question is stopped before a person sees it
+
+
+class Effect(StrEnum):
+    """What a finding about a question means for it."""
+
+    OFF = "off"  # not looked for: neither recorded nor counted
+    WARN = "warn"
+    BLOCK = "block"
+
+
+class FieldNames(StrEnum):
+    """How a failed field stands in a receipt."""
+
+    KEEP = "keep"  # by its name, where that is a safe identifier
+    ORDINAL = "ordinal"  # always by its place in the schema
+
+
+class RequiredText(StrEnum):
+    """Which text every field of a form must have."""
+
+    NONE = "none"
+    EITHER = "either"  # a title or a description
+    TITLE = "title"
+    DESCRIPTION = "description"
+    BOTH = "both"
+
+
+class Match(StrEnum):
+    """How an operation's pattern is read; both match whole names."""
+
+    GLOB = "glob"  # `*` is any run of characters, `?` any one
+    REGEX = "regex"  # RE2, which takes linear time
+
+
+class DataClass(StrEnum):
+    """What kind of data a question asks for."""
+
+    PASSWORD = "password"  # noqa: S105  (a class's name, here and below)
+    PIN = "pin"
+    ONE_TIME_CODE = "one_time_code"
+    RECOVERY_CODE = "recovery_code"
+    SECURITY_ANSWER = "security_answer"
+    TOKEN = "token"  # noqa: S105
+    API_KEY = "api_key"
+    PRIVATE_KEY = "private_key"
+    PAYMENT_CARD = "payment_card"
+    BANK_ACCOUNT = "bank_account"
+    GOVERNMENT_ID = "government_id"
+    DATE_OF_BIRTH = "date_of_birth"
+    HEALTH = "health"
+    BIOMETRIC = "biometric"
+
+    @property
+    def is_secret(self) -> bool:
+        """Whoever knows it can act as the person: a form that asks for it is `secret_field`."""
+        return self in _SECRETS
+
+
+_SECRETS = frozenset(
+    {
+        DataClass.PASSWORD,
+        DataClass.PIN,
+        DataClass.ONE_TIME_CODE,
+        DataClass.RECOVERY_CODE,
+        DataClass.SECURITY_ANSWER,
+        DataClass.TOKEN,
+        DataClass.API_KEY,
+        DataClass.PRIVATE_KEY,
+        DataClass.PAYMENT_CARD,
+    }
+)
