@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
-from elicitation_receipts.consumers.batch import Batch, PositionsMoved, land_batch, read_positions
+from elicitation_receipts.consumers.batch import (
+    Landed,
+    PositionsMoved,
+    land_batch,
+    prepare,
+    read_positions,
+)
 from elicitation_receipts.consumers.consumer_group import claim
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.source import Positions, Record, Source
@@ -64,6 +70,7 @@ class Lander:
     once; on one warehouse they take turns.
 
     ``key``: the lander's own key, under which rejected messages are digested.
+    ``metrics``: where what landed is counted, receipt by receipt; without it, nowhere.
     """
 
     def __init__(
@@ -72,7 +79,7 @@ class Lander:
         self._warehouse = warehouse
         self._source = source
         self._key = key
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics
         self._summary = LandingSummary()
 
     def land(
@@ -124,11 +131,13 @@ class Lander:
         with self._warehouse.open() as database:
             for _ in range(_HOLD_BATCHES):
                 try:
-                    batch = land_batch(database, self._source, self._key, positions, records)
+                    landed = land_batch(
+                        database, self._source, self._key, positions, prepare(records)
+                    )
                 except PositionsMoved as moved:
                     return moved.positions
-                self._count(batch)
-                positions = batch.positions
+                self._count(landed)
+                positions = landed.positions
                 if stop.is_set() or time.monotonic() > until:
                     break
                 self._report(positions, progress)
@@ -137,19 +146,21 @@ class Lander:
                     break
         return positions
 
-    def _count(self, batch: Batch) -> None:
+    def _count(self, landed: Landed) -> None:
         self._summary += LandingSummary(
-            len(batch.landed), batch.duplicates, len(batch.rejects), batch.breaks
+            len(landed.fresh), landed.duplicates, len(landed.rejects), landed.breaks
         )
-        for receipt in batch.landed:
-            self._metrics.landed(receipt)
-        for reject in batch.rejects:
-            self._metrics.rejected(reject.reason)
+        if self._metrics is not None:
+            for sighting in landed.sightings():
+                self._metrics.landed(sighting)
+            for reject in landed.rejects:
+                self._metrics.rejected(reject.reason)
 
     def _report(self, positions: Positions, progress: Progress | None) -> int:
         """Say how far we are; how many records remain."""
         remaining = self._source.lag(positions)
-        self._metrics.lag(remaining)
+        if self._metrics is not None:
+            self._metrics.lag(remaining)
         if progress is not None:
             progress(self._summary, remaining)
         return remaining

@@ -37,6 +37,7 @@ from uuid import UUID
 
 from opentelemetry.metrics import MeterProvider, get_meter
 
+from elicitation_receipts.consumers.decode.decoded import Sighting
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Event, Outcome
 
@@ -99,7 +100,7 @@ class Metrics:
         )
         self._lives: OrderedDict[UUID, _Life] = OrderedDict()
 
-    def observe(self, receipt: Receipt) -> None:
+    def observe(self, receipt: Receipt | Sighting) -> None:
         """Count what a receipt says. Those of one elicitation must come in their order."""
         if receipt.elicitation_id is None:
             return
@@ -133,7 +134,7 @@ class Metrics:
         """So many receipts were acknowledged by the broker."""
         self._shipped.add(count)
 
-    def landed(self, receipt: Receipt) -> None:
+    def landed(self, receipt: Receipt | Sighting) -> None:
         """A receipt landed for the first time."""
         self._landed.add(1, {"event": receipt.event.value})
         self.observe(receipt)
@@ -146,7 +147,7 @@ class Metrics:
         """So many records of the source have not landed."""
         self._lag.set(count)
 
-    def _follow(self, receipt: Receipt, elicitation_id: UUID) -> _Life | None:
+    def _follow(self, receipt: Receipt | Sighting, elicitation_id: UUID) -> _Life | None:
         """The life this receipt belongs to, brought up to it; None where its start is unknown."""
         if receipt.since_previous_us is None:
             # Only a first question has none before it; without one no wait can be told.

@@ -35,7 +35,8 @@ from elicitation_receipts.schemas.receipt import Receipt
 #: No message is this long: 64 KiB.
 MESSAGE_LIMIT: Final = 64 * 1024
 
-_MARKER: Final = b"\xc3\x01"
+#: What every message begins with; the fingerprint of its schema follows.
+SINGLE_OBJECT: Final = b"\xc3\x01"
 _HEADER_SIZE: Final = 10  # marker and fingerprint
 _SCHEMA_FILE: Final = re.compile(r"receipt_v([1-9][0-9]*)\.avsc")
 
@@ -130,9 +131,9 @@ class Codec:
             raise CodecError(
                 "message_too_large", f"a message is shorter than {MESSAGE_LIMIT} bytes"
             )
-        if len(message) < _HEADER_SIZE or not message.startswith(_MARKER):
+        if len(message) < _HEADER_SIZE or not message.startswith(SINGLE_OBJECT):
             raise CodecError("not_single_object", "no Avro single-object message; check the source")
-        fingerprint = message[len(_MARKER) : _HEADER_SIZE]
+        fingerprint = message[len(SINGLE_OBJECT) : _HEADER_SIZE]
         if fingerprint not in self.schemas:
             raise CodecError(
                 "unknown_fingerprint",
@@ -169,7 +170,7 @@ class Codec:
         raise CodecError(reason, f"the message holds {what}") from failure
 
     def _write(self, datum: dict[str, Any], schema: Schema) -> bytes:
-        message = bytearray(_MARKER + schema.fingerprint)
+        message = bytearray(SINGLE_OBJECT + schema.fingerprint)
         schema.write(datum, message)
         return bytes(message)
 

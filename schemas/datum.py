@@ -34,9 +34,9 @@ CLASSES: Final[Mapping[str, type]] = {
 LATEST_MICROS: Final = 253_402_300_799_999_999
 
 #: No rule of ``identifiers`` allows a longer string.
-_LONGEST_STRING: Final = 512
+LONGEST_STRING: Final = 512
 
-_LARGEST: Final = {"int": 2**31 - 1, "long": 2**63 - 1, "timestamp-micros": LATEST_MICROS}
+LARGEST: Final = {"int": 2**31 - 1, "long": 2**63 - 1, "timestamp-micros": LATEST_MICROS}
 
 
 class Converter(NamedTuple):
@@ -86,9 +86,9 @@ class _Compiler:
             case str() if schema in self._named:
                 return self.compile(self._named[schema], path)
             case "int" | "long":
-                return _number(_LARGEST[schema], path)
+                return _number(LARGEST[schema], path)
             case {"type": "long", "logicalType": "timestamp-micros"}:
-                return _number(_LARGEST["timestamp-micros"], path)
+                return _number(LARGEST["timestamp-micros"], path)
             case {"type": "string", "constraint": str(rule)} if rule in CONSTRAINTS:
                 return _string(rule, path)
             case {"type": "array", "items": items}:
@@ -131,7 +131,7 @@ def _string(rule: str, path: str) -> Converter:
     def check(value: Any) -> None:
         if not isinstance(value, str):
             raise _wrong_type(path, "a string")
-        if len(value) > _LONGEST_STRING or not allows(value):
+        if len(value) > LONGEST_STRING or not allows(value):
             raise CodecError(
                 "out_of_vocabulary", f"{path} does not satisfy the rule {rule!r}; use a reference"
             )

@@ -327,9 +327,9 @@ def test_a_batch_read_from_elsewhere_is_not_committed(
     source = source_of(*chain(4))
     records = source.fetch({}, 2, 0)
     with warehouse.open() as database:
-        batch.land_batch(database, source, lander_key, {}, records)
+        batch.land_batch(database, source, lander_key, {}, batch.prepare(records))
         with pytest.raises(batch.PositionsMoved) as moved:
-            batch.land_batch(database, source, lander_key, {}, records)
+            batch.land_batch(database, source, lander_key, {}, batch.prepare(records))
     assert moved.value.positions == {0: 2}
     assert query(warehouse, "SELECT count(*) FROM receipts") == [(2,)]
 

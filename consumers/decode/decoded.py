@@ -1,0 +1,113 @@
+"""What every rung gives for a batch of records: rows, the links of their chains, and rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+from uuid import UUID
+
+import duckdb
+
+from elicitation_receipts.consumers.decode.record import Reject
+from elicitation_receipts.consumers.rows import columns
+from elicitation_receipts.consumers.source import Record
+from elicitation_receipts.schemas.vocabulary import Carrier, DecidedBy, Event, Mode, Outcome
+
+#: What stands in a row of ``receipts`` behind the columns of the receipt itself; the landing
+#: adds the source and the time.
+PROVENANCE: Final = ("leaf_hash", "fingerprint")
+
+
+class Sighting(NamedTuple):
+    """What metrics count of a receipt; the fields are the receipt's own."""
+
+    event: Event
+    elicitation_id: UUID | None
+    mode: Mode | None
+    carrier: Carrier | None
+    outcome: Outcome | None
+    decided_by: DecidedBy | None
+    since_previous_us: int | None
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Sighting:
+        """From the values of its columns."""
+        event, elicitation_id, mode, carrier, outcome, decided_by, since = values
+        return cls(
+            Event(event),
+            UUID(bytes=elicitation_id) if isinstance(elicitation_id, bytes) else elicitation_id,
+            Mode(mode) if mode else None,
+            Carrier(carrier) if carrier else None,
+            Outcome(outcome) if outcome else None,
+            DecidedBy(decided_by) if decided_by else None,
+            since,
+        )
+
+
+class Rows(Protocol):
+    """Rows for the table ``receipts``. A place is a row's index, in the order of the records."""
+
+    def insert(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        chosen: Sequence[int],
+        source: str,
+        landed_at: datetime,
+    ) -> None:
+        """Insert the rows at these places (ascending)."""
+
+    def sightings(self, chosen: Sequence[int]) -> Iterator[Sighting]:
+        """What metrics count of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A batch of records. All lists but ``rejects`` have an entry a receipt, in their order.
+
+    ``stream_ids`` 16 bytes each, ``previous_hashes`` and ``leaves`` 32.
+    """
+
+    records: Sequence[Record]
+    stream_ids: Sequence[bytes]
+    sequences: Sequence[int]
+    previous_hashes: Sequence[bytes]
+    leaves: Sequence[bytes]
+    rows: Rows
+    rejects: Sequence[Reject]
+
+
+#: A rung. Raises :class:`SchemaError`, and nothing for what a record holds.
+Decode = Callable[[Sequence[Record]], Decoded]
+
+
+class ListedRows:
+    """Rows as lists of the values that DuckDB's appender takes."""
+
+    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+        self._rows = rows
+
+    def insert(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        chosen: Sequence[int],
+        source: str,
+        landed_at: datetime,
+    ) -> None:
+        if chosen:
+            with database.appender("receipts") as appender:
+                appender.append_rows([[*self._rows[at], source, landed_at] for at in chosen])
+
+    def sightings(self, chosen: Sequence[int]) -> Iterator[Sighting]:
+        places = [columns().index(name) for name in Sighting._fields]
+        for at in chosen:
+            yield Sighting.of([self._rows[at][place] for place in places])
+
+
+class ExpectedKeys(dict[bytes, bytes]):
+    """The key a record must have, by the bytes of its receipt's stream id: the id as text."""
+
+    def __missing__(self, stream_id: bytes) -> bytes:
+        key = self[stream_id] = str(UUID(bytes=stream_id)).encode()
+        return key
