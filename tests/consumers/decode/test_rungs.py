@@ -1,4 +1,4 @@
-"""Every rung gives what the reference gives: the same rows, the same rejects for the same reasons."""
+"""Every rung gives what the reference gives: the same rows, the same rejects, the same reasons."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ FULL = make_receipt(
     environment="production",
     session_ref=KEYED,
     url_origin="https://pay.example:8443",
-    validation=Validation(3, 2, 1, (FailedField("email", Keyword.TYPE), FailedField(None, Keyword.OTHER)), 5),
+    validation=Validation(
+        3, 2, 1, (FailedField("email", Keyword.TYPE), FailedField(None, Keyword.OTHER)), 5
+    ),
     question_digest=KEYED,
     payload_digest=Payload("0123456789ab", b"n" * 16, b"v" * 32),
     subject_ref=KEYED,
