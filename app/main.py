@@ -33,11 +33,14 @@ def _app_of(module: str, name: str = "app") -> Callable[[], typer.Typer]:
     return load
 
 
-def _report() -> typer.Typer:
-    from elicitation_receipts.queries.catalogue import Catalogue
-    from elicitation_receipts.report import group
+def _of_catalogue(module: str) -> Callable[[], typer.Typer]:
+    def load() -> typer.Typer:
+        from elicitation_receipts.queries.catalogue import Catalogue
 
-    return group(Catalogue())
+        made: typer.Typer = import_module(f"elicitation_receipts.{module}").group(Catalogue())
+        return made
+
+    return load
 
 
 #: Each command and what loads it, in the order of the help.
@@ -50,7 +53,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "replay": _app_of("replay"),
     "ship": _app_of("ship"),
     "land": _app_of("land"),
-    "report": _report,
+    "report": _of_catalogue("report"),
+    "canary": _of_catalogue("canary"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

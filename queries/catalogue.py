@@ -85,6 +85,23 @@ class Catalogue:
         The connection may be read-only; its variables of these names are set anew.
         """
         question = self.questions[name]
+        by = self.pick(connection, name, values)
+        answer = connection.execute(question.sql)
+        columns = [(column[0], str(column[1])) for column in answer.description]
+        arranged = _arrange(columns, answer.fetchall(), by)
+        return Result(*arranged, notes=tuple(notes(connection, values or {})))
+
+    def pick(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        name: str,
+        values: Mapping[str, Value] | None = None,
+    ) -> Sequence[str]:
+        """Make the view ``picked`` as ``values`` restrict it; the dimensions they split it by.
+
+        ``values`` are those of the question ``name``.
+        """
+        question = self.questions[name]
         given = {parameter: _bound(value) for parameter, value in (values or {}).items()}
         by = check_dimensions(given.get("by"))
         _check_period(given)
@@ -92,14 +109,14 @@ class Catalogue:
             raise UsageError("unknown_parameter", f"{name} takes no {', '.join(sorted(unknown))}")
         for parameter in question.parameters:
             # The name is the file's own; the value is bound.
-            connection.execute(
-                f'SET VARIABLE "{parameter.name}" = $value', {"value": given.get(parameter.name)}
-            )
+            set_variable(connection, parameter.name, given.get(parameter.name))
         connection.execute(self._picked)
-        answer = connection.execute(question.sql)
-        columns = [(column[0], str(column[1])) for column in answer.description]
-        arranged = _arrange(columns, answer.fetchall(), by)
-        return Result(*arranged, notes=tuple(_notes(connection, given)))
+        return by
+
+
+def set_variable(connection: duckdb.DuckDBPyConnection, name: str, value: object) -> None:
+    """Set a variable of the SQL files. ``name`` is one of theirs, never a user's text."""
+    connection.execute(f'SET VARIABLE "{name}" = $value', {"value": value})
 
 
 def parse(name: str, sql: str) -> Question:
@@ -156,7 +173,8 @@ def _arrange(
     )
 
 
-def _notes(connection: duckdb.DuckDBPyConnection, values: Mapping[str, Value]) -> Iterator[str]:
+def notes(connection: duckdb.DuckDBPyConnection, values: Mapping[str, Value]) -> Iterator[str]:
+    """What a reader of the figures must know of what was counted."""
     [(only_replay,)] = connection.execute(_ONLY_REPLAY).fetchall()
     if only_replay and not values.get("include_replay"):
         yield "there is nothing but replayed recordings here, so they are what is counted"

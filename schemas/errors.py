@@ -84,3 +84,9 @@ class UsageError(ReceiptsError):
     """A setting or an option that makes no sense (exit code 2)."""
 
     exit_code: ClassVar[int] = 2
+
+
+class NotEnoughError(ReceiptsError):
+    """A check was asked for and nothing is there to say yes or no by (exit code 4)."""
+
+    exit_code: ClassVar[int] = 4

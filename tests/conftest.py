@@ -11,6 +11,11 @@ from uuid import uuid4
 
 import pytest
 from broker import Broker, BrokerError
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # In the background of a shell Ctrl-C is ignored, and so by every process a test starts.
