@@ -75,9 +75,10 @@ class Settings:
     flow: str | None = _setting(
         None, "The business flow the questions belong to.", must=(is_identifier, _NAME)
     )
-    when_full: Literal["drop", "block"] = _setting(
+    when_full: Literal["drop", "block", "buffer"] = _setting(
         "drop",
-        "Where a receipt cannot be written: drop it and count the loss, or block the message.",
+        "Where a receipt cannot be written: drop it and count the loss, block the message, or "
+        "buffer the receipt in memory.",
     )
     block_timeout: float = _setting(
         10.0,

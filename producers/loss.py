@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
+from elicitation_receipts.producers.account import Account
 from elicitation_receipts.schemas.errors import HomeError, KeyringError, SpoolError
-from elicitation_receipts.schemas.receipt import Loss, Receipt
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Producer
 from elicitation_receipts.schemas.vocabulary import Event, LossReason, Vantage
 
@@ -17,6 +18,8 @@ _SPOOL_REASONS: Final = {
     "spool_locked": LossReason.SPOOL_LOCKED,
     "spool_missing": LossReason.HOME_UNAVAILABLE,
     "spool_replaced": LossReason.HOME_UNAVAILABLE,
+    "stream_unknown": LossReason.HOME_UNAVAILABLE,  # another spool stands where theirs was
+    "stream_moved": LossReason.HOME_UNAVAILABLE,
 }
 
 
@@ -32,11 +35,15 @@ def loss_reason(error: Exception) -> LossReason:
 
 
 def lost_receipt(
-    stream_id: UUID, tenant: str, producer: Producer, loss: Loss, vantage: Vantage | None = None
+    stream_id: UUID,
+    tenant: str,
+    producer: Producer,
+    account: Account,
+    vantage: Vantage | None = None,
 ) -> Receipt:
-    """The receipt that says how many were lost, since when and why."""
+    """The receipt that settles an account: how many were lost, since when and why."""
     return Receipt(
-        receipt_id=uuid4(),
+        receipt_id=account.id,
         stream_id=stream_id,
         event=Event.LOST,
         tenant=tenant,
@@ -44,5 +51,5 @@ def lost_receipt(
         producer_name=producer.name,
         producer_version=producer.version,
         occurred_at=time.time_ns() // 1000,
-        loss=loss,
+        loss=account.loss,
     )

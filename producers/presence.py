@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 from uuid import UUID, uuid4
 
+from elicitation_receipts.producers.account import Account
 from elicitation_receipts.schemas.errors import HomeError
 from elicitation_receipts.schemas.lock import FileLock, is_held
 from elicitation_receipts.schemas.receipt import Loss
@@ -44,7 +45,7 @@ class Presence:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             lock.acquire()
             presence = cls(id_, tenant, lock, os.open(path, os.O_WRONLY | os.O_CLOEXEC))
-            presence._write(None)
+            presence._write([])
         except OSError as error:
             path.unlink(missing_ok=True)
             lock.release()
@@ -53,35 +54,40 @@ class Presence:
             ) from error
         return presence
 
-    def note(self, loss: Loss | None) -> None:
-        """Receipts are being lost; None: no longer. Where even that cannot be noted, it is not."""
-        with suppress(OSError):
-            self._write(loss)
+    def note(self, accounts: Iterable[Account]) -> None:
+        """What would have to be accounted for if the watcher ended now, in place of the last note.
 
-    def leave(self, loss: Loss | None) -> None:
-        """The watcher ends in good order. ``loss``: what it could not record itself."""
-        if loss is None:
-            self._lock.path.unlink(missing_ok=True)
+        Without numbers: after a crash nobody knows how many more there were. Where even
+        that cannot be noted, it is not.
+        """
+        with suppress(OSError):
+            self._write([replace(one, loss=replace(one.loss, count=None)) for one in accounts])
+
+    def leave(self, accounts: Iterable[Account]) -> None:
+        """The watcher ends in good order. ``accounts``: what it could not settle itself."""
+        unsettled = list(accounts)
+        if unsettled:
+            with suppress(OSError):
+                self._write(unsettled)
         else:
-            self.note(loss)
+            self._lock.path.unlink(missing_ok=True)
         os.close(self._descriptor)
         self._lock.release()
 
-    def _write(self, loss: Loss | None) -> None:
-        note: dict[str, Any] = {"tenant": self._tenant}
-        if loss is not None:
-            note |= {"count": loss.count, "since": loss.since, "reason": loss.reason}
-        os.pwrite(self._descriptor, json.dumps(note).ljust(_SIZE - 1).encode() + b"\n", 0)
+    def _write(self, accounts: Iterable[Account]) -> None:
+        lost = [[one.id.hex, one.loss.count, one.loss.since, one.loss.reason] for one in accounts]
+        note = json.dumps({"tenant": self._tenant, "lost": lost}, separators=(",", ":"))
+        os.pwrite(self._descriptor, note.ljust(_SIZE - 1).encode() + b"\n", 0)
         os.fsync(self._descriptor)
 
 
 @dataclass(frozen=True, slots=True)
 class Departed:
-    """What a watcher that is gone has left: its file, locked by us, and what it was losing."""
+    """What a watcher that is gone has left: its file, locked by us, and what it did not settle."""
 
     id: UUID
     tenant: str | None
-    loss: Loss | None
+    accounts: Sequence[Account]
     lock: FileLock
 
     def forget(self) -> None:
@@ -115,9 +121,10 @@ def _read(lock: FileLock) -> Departed:
     id_ = UUID(lock.path.name)
     try:
         note = json.loads(lock.path.read_bytes())
-        loss = None
-        if "reason" in note:
-            loss = Loss(note["count"], note["since"], LossReason(note["reason"]))
-        return Departed(id_, note["tenant"], loss, lock)
+        accounts = [
+            Account(UUID(hex=number), Loss(count, since, LossReason(reason)))
+            for number, count, since, reason in note["lost"]
+        ]
+        return Departed(id_, note["tenant"], accounts, lock)
     except (OSError, ValueError, LookupError, TypeError):
-        return Departed(id_, None, None, lock)  # it ended before it had written anything
+        return Departed(id_, None, (), lock)  # it ended before it had written anything

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from elicitation_receipts.producers.redact import Redactor
-from elicitation_receipts.producers.seal import Sealer, Ticket, WhenFull
+from elicitation_receipts.producers.seal import Sealer, WhenFull
+from elicitation_receipts.producers.ticket import Ticket
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Event, LossReason
@@ -38,7 +39,7 @@ class Entry:
         return any(receipt.event is Event.REQUESTED for receipt in self.receipts)
 
     def wait(self) -> bool:
-        """Wait until the receipts are durable; False where they are lost."""
+        """Wait until the receipts are durable; False where they are not, and the wait is over."""
         return self.ticket is None or self.ticket.wait()
 
     async def settled(self) -> bool:
@@ -50,7 +51,7 @@ class Entry:
 
     @property
     def reason(self) -> LossReason:
-        """Why they are lost."""
+        """Why they are not durable."""
         return (self.ticket and self.ticket.reason) or LossReason.SPOOL_UNAVAILABLE
 
 
@@ -68,8 +69,8 @@ class Recorder:
 
     @property
     def may_lose(self) -> bool:
-        """Whether a message goes on whose receipts are lost."""
-        return self._sealer.when_full is WhenFull.DROP
+        """Whether a message goes on whose receipts are not durable."""
+        return self._sealer.when_full is not WhenFull.BLOCK
 
     def record(self, step: Callable[[Moment], list[Receipt]]) -> Entry:
         """Take a step of the core now. Its receipts are written in the order of the steps."""
@@ -94,8 +95,8 @@ class Recorder:
     @staticmethod
     def _tell(receipts: list[Receipt], ticket: Ticket, recorded: Recorded) -> None:
         # By the sealer's thread, one after the other: none overtakes another.
-        ticket.future.add_done_callback(
-            lambda settled: recorded(receipts) if settled.result() is None else None
+        ticket.written.add_done_callback(
+            lambda settled: recorded(receipts) if settled.result() else None
         )
 
 

@@ -50,7 +50,7 @@ def recover(spool: Spool, producer: Producer, policy: Policy = BUILT_IN) -> list
             receipts = [*_losses(spool, producer, gone), *ends]
             sealed = spool.append(receipts)
         for one in gone:
-            # After the commit: a crash in between tells of a loss twice rather than never.
+            # After the commit: who is killed in between is found to have settled it.
             one.forget()
     finally:
         for one in gone:
@@ -60,9 +60,10 @@ def recover(spool: Spool, producer: Producer, policy: Policy = BUILT_IN) -> list
 
 def _losses(spool: Spool, producer: Producer, gone: Iterable[Departed]) -> Iterator[Receipt]:
     for one in gone:
-        if one.tenant is not None and one.loss is not None:
-            stream_id = spool.stream_for(one.tenant, producer)
-            yield lost_receipt(stream_id, one.tenant, producer, one.loss)
+        for account in one.accounts:
+            if one.tenant is not None and not spool.holds(account.id):
+                stream_id = spool.stream_for(one.tenant, producer)
+                yield lost_receipt(stream_id, one.tenant, producer, account)
 
 
 def _ends(

@@ -6,27 +6,28 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID, uuid4
 
+from elicitation_receipts.producers.account import Account, Tally
 from elicitation_receipts.producers.loss import loss_reason, lost_receipt
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.presence import Presence
+from elicitation_receipts.producers.ticket import Submission, Ticket
 from elicitation_receipts.schemas.errors import CodecError, ReceiptsError, SpoolError
-from elicitation_receipts.schemas.receipt import Loss, Receipt
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Producer, Spool
 from elicitation_receipts.schemas.vocabulary import Event, LossReason, Vantage
 
-#: Seconds between two attempts while receipts wait (`block`), or while only the news waits
-#: that some were lost.
+#: Seconds between two attempts while messages wait (`block`), and while none does.
 _RETRY: Final = 0.1
-_RETRY_LOSS: Final = 1.0
+_RETRY_UNWATCHED: Final = 1.0
 #: At most so many submissions share one transaction.
 _TOGETHER: Final = 256
+#: At most so many receipts are held in memory (`buffer`): some 10 MB, as receipts mostly are.
+_BUFFER: Final = 4096
 
 _REOPEN_AFTER: Final = ("spool_missing", "spool_replaced")
 
@@ -36,44 +37,7 @@ class WhenFull(StrEnum):
 
     DROP = "drop"  # counted; a `lost` receipt follows once writing works again
     BLOCK = "block"  # tried again for a while; then counted, and the watcher refuses the message
-
-
-class Ticket:
-    """What becomes of one submission."""
-
-    def __init__(self) -> None:
-        #: Why the receipts are lost; None: they are durable.
-        self.future: Future[LossReason | None] = Future()
-
-    def wait(self) -> bool:
-        """Wait until it is settled; True: the receipts are durable, False: they are lost."""
-        return self.future.result() is None
-
-    @property
-    def settled(self) -> bool:
-        """Whether `wait` would return at once."""
-        return self.future.done()
-
-    @property
-    def reason(self) -> LossReason | None:
-        """Why the receipts were lost; None where they were not, or not yet."""
-        return self.future.result() if self.settled else None
-
-    def _settle(self, reason: LossReason | None) -> None:
-        self.future.set_result(reason)
-
-
-def _nothing_to_do() -> Ticket:
-    ticket = Ticket()
-    ticket._settle(None)
-    return ticket
-
-
-@dataclass(frozen=True, slots=True)
-class _Submission:
-    receipts: Sequence[Receipt]
-    deadline: float  # monotonic seconds; until then a failed write is tried again
-    ticket: Ticket = field(default_factory=Ticket)
+    BUFFER = "buffer"  # held in memory until writing works again; what has no room is dropped
 
 
 class Sealer:
@@ -85,6 +49,7 @@ class Sealer:
 
     ``policy``         a `policy_loaded` is written where the stream's last was another
     ``block_timeout``  seconds that `block` tries again before a submission is lost
+    ``buffer``         how many receipts `buffer` holds at most
 
     Making one raises :class:`SpoolError` and :class:`HomeError`: a watcher that cannot
     write at all should not start.
@@ -100,6 +65,7 @@ class Sealer:
         vantage: Vantage | None = None,
         when_full: WhenFull = WhenFull.DROP,
         block_timeout: float = 10.0,
+        buffer: int = _BUFFER,
     ) -> None:
         self._spool = spool
         self._tenant = tenant
@@ -108,10 +74,14 @@ class Sealer:
         self._vantage = vantage
         self.when_full = when_full
         self._patience = block_timeout if when_full is WhenFull.BLOCK else 0.0
+        self._room = buffer
         self._changed = threading.Condition()
-        self._waiting: deque[_Submission] = deque()
-        # What was lost and stands in no receipt yet. Others add to it; the writer takes away.
-        self._loss: Loss | None = None
+        # All below under `_changed`. Others add; the writer takes away.
+        self._waiting: deque[Submission] = deque()
+        self._lost = Tally()
+        self._held = Tally()  # in memory only; none is waited for
+        #: Why the last attempt failed, while `buffer` holds what comes.
+        self._holding: LossReason | None = None
         self._closing = False
         self._settle_in()
         self._writer = threading.Thread(target=self._run, name="sealer", daemon=True)
@@ -129,20 +99,24 @@ class Sealer:
 
     def submit(self, receipts: Sequence[Receipt]) -> Ticket:
         """Hand over receipts that belong together; returns at once."""
+        submission = Submission(receipts, time.monotonic() + self._patience)
         if not receipts:
-            return _nothing_to_do()
-        submission = _Submission(receipts, time.monotonic() + self._patience)
+            submission.ticket.settle(None)
+            return submission.ticket
         with self._changed:
             if self._closing:
                 raise RuntimeError("the sealer is closed")
-            self._waiting.append(submission)
-            self._changed.notify()
+            if self._holding:  # nobody waits until it is tried again
+                self._hold([submission], self._holding)
+            else:
+                self._waiting.append(submission)
+                self._changed.notify()
         return submission.ticket
 
     def count_lost(self, count: int, reason: LossReason) -> None:
         """Account for receipts that could not even be made."""
         with self._changed:
-            self._count(count, time.time_ns() // 1000, reason)
+            self._lose(count, time.time_ns() // 1000, reason)
             self._changed.notify()
 
     def close(self) -> None:
@@ -153,7 +127,7 @@ class Sealer:
             self._closing = True
             self._changed.notify()
         self._writer.join()
-        self._presence.leave(self._loss)
+        self._presence.leave(self._lost)
 
     def __enter__(self) -> Self:
         return self
@@ -171,87 +145,116 @@ class Sealer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                if not self._waiting and not self._closing:
-                    self._changed.wait(_RETRY_LOSS if self._loss else None)
+                if not self._closing and (self._holding or not self._waiting):
+                    unsettled = self._holding or any(self._lost)
+                    self._changed.wait(_RETRY_UNWATCHED if unsettled else None)
                 batch = self._take()
                 last = self._closing and not batch
-            if batch or self._loss:
+            if batch or any(self._lost):
                 self._write(batch)
             if last:
                 return
 
-    def _take(self) -> list[_Submission]:
-        return [self._waiting.popleft() for _ in range(min(len(self._waiting), _TOGETHER))]
+    def _take(self) -> list[Submission]:
+        """What to write next; of the submissions held, which come first, all at once."""
+        held = sum(one.is_held for one in self._waiting)
+        self._held.begin()
+        count = max(held, min(len(self._waiting), _TOGETHER))
+        return [self._waiting.popleft() for _ in range(count)]
 
-    def _put_back(self, batch: Sequence[_Submission]) -> None:
+    def _write(self, batch: list[Submission]) -> None:
+        """Write a batch, and word of what was lost, in one transaction."""
         with self._changed:
-            self._waiting.extendleft(reversed(batch))
-
-    def _write(self, batch: list[_Submission]) -> bool:
-        """Write a batch in one transaction. False: it was put back, to be tried again."""
-        told = self._loss
-        receipts = [self._lost(told)] if told else []
-        for submission in batch:
-            receipts += submission.receipts
+            self._lost.begin()
+            told = self._lost.settling
+        lost = [self._lost_receipt(told)] if told else []
+        receipts = [receipt for submission in batch for receipt in submission.receipts]
+        # What was lost while others were held came after them.
+        ordered = [*receipts, *lost] if self._holding else [*lost, *receipts]
         try:
-            self._spool.append(receipts, self._presence.id)
+            self._spool.append(ordered, self._presence.id)
         except Exception as error:  # noqa: BLE001  (whatever it is, traffic goes on)
             if _is_own_fault(error) and len(batch) > 1:
-                return self._write_singly(batch)
-            return self._failed(batch, error)
-        if told:
-            self._told_of(told)
-        for submission in batch:
-            submission.ticket._settle(None)
-        return True
-
-    def _write_singly(self, batch: list[_Submission]) -> bool:
-        for place, submission in enumerate(batch):
-            if not self._write([submission]):
-                self._put_back(batch[place + 1 :])
-                return False
-        return True
-
-    def _failed(self, batch: list[_Submission], error: Exception) -> bool:
-        now = time.monotonic()
-        patient = [one for one in batch if now < one.deadline and not _is_own_fault(error)]
-        lost = [one for one in batch if one not in patient]
-        reason = loss_reason(error)
+                self._write_half(batch)
+            else:
+                self._failed(batch, error)
+            return
         with self._changed:
-            for submission in lost:
-                first = submission.receipts[0]
-                self._count(len(submission.receipts), first.occurred_at, reason)
+            self._holding = None
+            if told or self._held.settling:
+                self._lost.succeed()
+                self._held.succeed()
+                self._note()
+        for submission in batch:
+            submission.ticket.settle(None)
+
+    def _write_half(self, batch: list[Submission]) -> None:
+        """One of them can never be written: first the one half, next time the other."""
+        half = len(batch) // 2
+        with self._changed:
+            self._lost.fail()
+            if self._held.settling:
+                # That one of them is written no longer means that all are.
+                self._held.fail(uuid4())
+                self._note()
+            self._waiting.extendleft(reversed(batch[half:]))
+        self._write(batch[:half])
+
+    def _failed(self, batch: list[Submission], error: Exception) -> None:
+        """Keep what may still be written; the rest is lost."""
+        reason, own = loss_reason(error), _is_own_fault(error)
+        patient: list[Submission] = []
+        with self._changed:
+            if self._lost.fail():
+                self._note()
+            if self.when_full is WhenFull.BUFFER and not own and not self._closing:
+                waiting = [*batch, *self._waiting]
+                self._waiting.clear()
+                self._held.clear()
+                self._hold(waiting, reason)
+            else:
+                now = time.monotonic()
+                patient = [one for one in batch if now < one.deadline and not own]
+                self._waiting.extendleft(reversed(patient))
+                self._drop([one for one in batch if one not in patient], reason)
+                self._held.succeed()  # none of them is held any more
         if isinstance(error, SpoolError) and error.reason in _REOPEN_AFTER:
             self._reopen()
-        for submission in lost:
-            submission.ticket._settle(reason)
         if patient:
-            self._put_back(patient)
             time.sleep(_RETRY)
-        return not patient
 
-    def _count(self, count: int, since: int, reason: LossReason) -> None:
-        """Add to the losses nobody has been told of yet; under ``_changed``."""
-        if self._loss is None:
-            self._loss = Loss(count, since, reason)
-            self._note_loss()
-        else:
-            self._loss = replace(self._loss, count=_number(self._loss) + count)
+    # What becomes of it, under `_changed`
 
-    def _told_of(self, told: Loss) -> None:
-        """A `lost` receipt is written; what was lost since then stays to be told."""
-        with self._changed:
-            assert self._loss is not None  # noqa: S101  (only this thread takes away)
-            rest = _number(self._loss) - _number(told)
-            self._loss = replace(self._loss, count=rest) if rest else None
-            self._note_loss()
+    def _hold(self, submissions: Sequence[Submission], reason: LossReason) -> None:
+        """Hold in memory what there is room for, and let nobody wait for it; drop the rest."""
+        self._holding = reason
+        for one in submissions:
+            first, count = one.receipts[0], len(one.receipts)
+            if sum(account.count for account in self._held) + count > self._room:
+                self._drop([one], reason)
+                continue
+            self._waiting.append(one)
+            # All that are held are written at once: where the first is, the others are.
+            if self._held.add(count, first.occurred_at, reason, first.receipt_id):
+                self._note()
+            one.ticket.release(reason)
 
-    def _note_loss(self) -> None:
-        # Without a number: after a crash nobody knows how many more there were.
-        self._presence.note(replace(self._loss, count=None) if self._loss else None)
+    def _drop(self, submissions: Sequence[Submission], reason: LossReason) -> None:
+        for one in submissions:
+            self._lose(len(one.receipts), one.receipts[0].occurred_at, reason)
+            one.ticket.settle(reason)
 
-    def _lost(self, loss: Loss) -> Receipt:
-        return lost_receipt(self._stream_id, self._tenant, self._producer, loss, self._vantage)
+    def _lose(self, count: int, since: int, reason: LossReason) -> None:
+        if self._lost.add(count, since, reason):
+            self._note()
+
+    def _note(self) -> None:
+        self._presence.note([*self._lost, *self._held])
+
+    # The spool
+
+    def _lost_receipt(self, told: Account) -> Receipt:
+        return lost_receipt(self._stream_id, self._tenant, self._producer, told, self._vantage)
 
     def _settle_in(self) -> None:
         """Announce the watcher, find its stream and say which policy is in force."""
@@ -261,7 +264,7 @@ class Sealer:
                 self._stream_id = self._spool.stream_for(self._tenant, self._producer)
                 self._load_policy()
             except BaseException:
-                presence.leave(None)
+                presence.leave(())
                 raise
         self._presence = presence
 
@@ -294,8 +297,8 @@ class Sealer:
         except ReceiptsError:
             return  # tried again after the next failure
         with self._changed:
-            self._note_loss()
-        before.leave(None)
+            self._note()
+        before.leave(())
 
 
 def _is_own_fault(error: Exception) -> bool:
@@ -303,8 +306,3 @@ def _is_own_fault(error: Exception) -> bool:
     return isinstance(error, CodecError) or (
         isinstance(error, SpoolError) and error.reason in ("stream_unknown", "stream_moved")
     )
-
-
-def _number(loss: Loss) -> int:
-    assert loss.count is not None  # noqa: S101  (a sealer knows what it lost)
-    return loss.count

@@ -1,4 +1,4 @@
-"""A lock for those who must not starve: who comes first is served first, and who holds it is known."""
+"""A lock that starves nobody: who comes first is served first, and who holds it is known."""
 
 from __future__ import annotations
 

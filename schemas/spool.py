@@ -305,6 +305,14 @@ class Spool:
             (limit,),
         )
 
+    def holds(self, receipt_id: UUID) -> bool:
+        """Whether a receipt is here, by its id; looks through everything, the newest first."""
+        found = self._query(
+            "SELECT 1 FROM receipts WHERE instr(message, ?) ORDER BY position DESC LIMIT 1",
+            (receipt_id.bytes,),  # a fixed field of the message, whatever schema wrote it
+        )
+        return found.fetchone() is not None
+
     def streams(self) -> list[StreamState]:
         """Every stream, in the order they were opened."""
         rows = self._query(

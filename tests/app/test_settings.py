@@ -87,7 +87,7 @@ def test_an_unknown_key_names_file_key_and_its_neighbour(file: Path) -> None:
         ("automatic_below_ms = true", "automatic_below_ms in {} must be a whole number: 0 or more"),
         ("automatic_below_ms = -1", "automatic_below_ms in {} must be a whole number: 0 or more"),
         ("block_timeout = nan", "block_timeout in {} must be a number: 0 or more"),
-        ("when_full = 'explode'", "when_full in {} must be one of drop, block"),
+        ("when_full = 'explode'", "when_full in {} must be one of drop, block, buffer"),
         ("kafka = 9092", "kafka in {} must be text"),
         ("kafka = ['a', 'b']", "kafka in {} must be text"),
     ],

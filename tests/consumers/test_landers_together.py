@@ -1,4 +1,4 @@
-"""Landers of one group on one database: they come, go and are killed, and each receipt lands once."""
+"""Landers of one group on one database come, go and are killed: each receipt lands once."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -49,6 +50,19 @@ if sys.argv[2] == "losing":
         time.sleep(600)
 print(flush=True)
 time.sleep(600)
+"""
+
+#: Killed between writing what the watcher left and removing its file.
+KILLED_RECOVERER = """
+import os, signal, sys
+from pathlib import Path
+from elicitation_receipts.producers.presence import Departed
+from elicitation_receipts.producers.recover import recover
+from elicitation_receipts.schemas.spool import Spool
+from sample import PRODUCER
+
+Departed.forget = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+recover(Spool.open(Path(sys.argv[1])), PRODUCER)
 """
 
 
@@ -200,6 +214,15 @@ def test_killed_while_losing_is_a_loss_of_unknown_number(spool: Spool) -> None:
     (loss,) = [found.loss for found in read_all(spool) if found.event is Event.LOST]
     assert isinstance(loss, Loss)
     assert (loss.count, loss.reason) == (None, LossReason.SPOOL_LOCKED)
+
+
+def test_killed_while_recovering_tells_of_a_loss_once(spool: Spool) -> None:
+    kill_a_watcher(spool.home, "losing")
+    with run(KILLED_RECOVERER, spool.home) as recoverer:
+        assert recoverer.wait(60) == -signal.SIGKILL
+    for _ in range(2):
+        recover(spool, PRODUCER)
+        assert [found.event for found in read_all(spool)].count(Event.LOST) == 1
 
 
 def test_an_end_goes_to_the_current_stream(spool: Spool) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from policies import policy_with
-from sample import PRODUCER, assert_unbroken, question, read_all, receipt
+from sample import PRODUCER, assert_unbroken, question, read_all, receipt, run
 
 from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.recover import recover
@@ -32,7 +35,7 @@ def spool(home: Path) -> Iterator[Spool]:
 
 
 @contextmanager
-def sealer(spool: Spool, when_full: WhenFull = WhenFull.DROP, **options: float) -> Iterator[Sealer]:
+def sealer(spool: Spool, when_full: WhenFull = WhenFull.DROP, **options: Any) -> Iterator[Sealer]:
     with Sealer(spool, "default", PRODUCER, when_full=when_full, **options) as opened:
         yield opened
 
@@ -170,16 +173,96 @@ def test_a_receipt_without_an_encoding_takes_no_other_with_it(spool: Spool, home
     assert_unbroken(spool)
 
 
-def test_a_home_that_is_taken_away_is_begun_again(spool: Spool, home: Path) -> None:
-    with sealer(spool) as sealing:
-        before = sealing.stream_id
-        shutil.rmtree(home)
-        assert not sealing.submit([receipt(before)]).wait()
-        assert sealing.stream_id != before
-        assert sealing.submit([receipt(sealing.stream_id)]).wait()
-    assert events(spool) == [Event.STREAM_OPENED, Event.LOST, Event.NOTED]
-    assert losses(spool) == [(1, LossReason.HOME_UNAVAILABLE)]
+def test_what_is_buffered_goes_on_and_is_written_in_order_later(spool: Spool, home: Path) -> None:
+    with sealer(spool, WhenFull.BUFFER) as sealing:
+        with FileLock(home / "spool.lock"):
+            tickets = []
+            sent = [receipt(sealing.stream_id) for _ in range(300)]
+            for each in sent:
+                tickets.append(sealing.submit([each]))
+                assert not tickets[-1].wait()  # it is not durable, and nobody waits for that
+            assert {ticket.reason for ticket in tickets} == {LossReason.SPOOL_LOCKED}
+            assert not any(ticket.written.done() for ticket in tickets)
+        assert all(ticket.written.result(60) for ticket in tickets)
+        last = sealing.submit([receipt(sealing.stream_id)])
+        assert last.wait()
+    written = [each.receipt_id for each in read_all(spool) if each.event is Event.NOTED]
+    assert written[:-1] == [each.receipt_id for each in sent]
+    assert losses(spool) == []
     assert list((home / "watchers").iterdir()) == []
+
+
+def test_a_buffer_that_is_full_drops(spool: Spool, home: Path) -> None:
+    with sealer(spool, WhenFull.BUFFER, buffer=10) as sealing:
+        with FileLock(home / "spool.lock"):
+            tickets = [sealing.submit([receipt(sealing.stream_id)] * 2) for _ in range(12)]
+            for ticket in tickets:
+                ticket.wait()
+        assert [ticket.written.result(60) for ticket in tickets] == [True] * 5 + [False] * 7
+    assert events(spool) == [Event.STREAM_OPENED, *[Event.NOTED] * 10, Event.LOST]
+    assert losses(spool) == [(14, LossReason.SPOOL_LOCKED)]
+
+
+@pytest.mark.parametrize("when_full", WhenFull)
+def test_one_that_ends_while_it_cannot_write_leaves_the_number(
+    spool: Spool, home: Path, when_full: WhenFull
+) -> None:
+    sealing = Sealer(spool, "default", PRODUCER, when_full=when_full, block_timeout=0.1)
+    with FileLock(home / "spool.lock"):
+        for _ in range(3):
+            sealing.submit([receipt(sealing.stream_id)])
+        sealing.close()
+    for _ in range(2):
+        recover(spool, PRODUCER)
+        assert losses(spool) == [(3, LossReason.SPOOL_LOCKED)]
+
+
+#: A watcher that loses or buffers three receipts, and is killed as it writes what it still owes.
+#: The first note is that something is lost; the second would be that it no longer is.
+KILLED_WITH_A_DEBT = """
+import os, signal, sys
+from pathlib import Path
+from elicitation_receipts.producers.presence import Presence
+from elicitation_receipts.producers.seal import Sealer, WhenFull
+from elicitation_receipts.schemas.lock import FileLock
+from elicitation_receipts.schemas.spool import Spool
+from sample import PRODUCER, receipt
+
+home, when_full, moment = Path(sys.argv[1]), WhenFull(sys.argv[2]), sys.argv[3]
+
+def killed(self, accounts):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+sealer = Sealer(Spool.open(home, lock_timeout=0.05), "default", PRODUCER, when_full=when_full)
+with FileLock(home / "spool.lock"):
+    for _ in range(3):
+        sealer.submit([receipt(sealer.stream_id)]).wait()
+    if moment == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    Presence.note = killed
+sealer.submit([receipt(sealer.stream_id)]).written.result(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("when_full", "moment", "told"),
+    [
+        (WhenFull.DROP, "before", [None]),
+        (WhenFull.BUFFER, "before", [None]),
+        (WhenFull.DROP, "after", [3]),
+        (WhenFull.BUFFER, "after", []),
+    ],
+)
+def test_killed_at_any_moment_a_loss_is_told_of_once(
+    spool: Spool, home: Path, when_full: WhenFull, moment: str, told: list[int | None]
+) -> None:
+    with run(KILLED_WITH_A_DEBT, home, when_full, moment) as watcher:
+        watcher.wait(60)
+    assert watcher.returncode == -signal.SIGKILL
+    for _ in range(2):
+        recover(spool, PRODUCER)
+        assert losses(spool) == [(count, LossReason.SPOOL_LOCKED) for count in told]
+    assert_unbroken(spool)
 
 
 # A full disk
@@ -195,27 +278,89 @@ def fill(disk: Path) -> None:
                 continue
 
 
-def test_on_a_full_disk_emitted_and_lost_are_all_that_was_observed(small_disk: Path) -> None:
+@contextmanager
+def full(disk: Path) -> Iterator[None]:
+    fill(disk)
+    yield
+    (disk / "filler").unlink()
+
+
+@contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    home = disk / "home"
+    # Over itself: what is open already keeps a file system from being made read-only.
+    subprocess.run(["mount", "--bind", home, home], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", home], check=True)
+    yield
+    subprocess.run(["umount", "--lazy", home], check=True)
+
+
+@contextmanager
+def locked(disk: Path) -> Iterator[None]:
+    with FileLock(disk / "home" / "spool.lock"):
+        yield
+
+
+@pytest.mark.parametrize("when_full", WhenFull)
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (full, LossReason.DISK_FULL),
+        (read_only, LossReason.READ_ONLY),
+        (locked, LossReason.SPOOL_LOCKED),
+    ],
+    ids=["full", "read-only", "locked"],
+)
+def test_emitted_and_lost_are_all_that_was_observed(
+    small_disk: Path,
+    when_full: WhenFull,
+    fault: Callable[[Path], AbstractContextManager[None]],
+    reason: LossReason,
+) -> None:
     observed = 0
-    with Spool.open(small_disk / "home") as spool, sealer(spool) as sealing:
-        reasons = set()
-        for _ in range(3):
-            for _ in range(40):
+    outcomes: set[LossReason | None] = set()
+    with (
+        Spool.open(small_disk / "home", lock_timeout=0.01) as spool,
+        sealer(spool, when_full, block_timeout=0.01, buffer=9) as sealing,
+    ):
+
+        def observe(count: int) -> None:
+            nonlocal observed
+            for _ in range(count):
                 observed += 1
                 ticket = sealing.submit([question(sealing.stream_id)])
                 ticket.wait()
-                reasons.add(ticket.reason)
-            fill(small_disk)
-            for _ in range(40):
-                observed += 1
-                ticket = sealing.submit([question(sealing.stream_id)])
-                ticket.wait()
-                reasons.add(ticket.reason)
-            (small_disk / "filler").unlink()
+                outcomes.add(ticket.reason)
+
+        for _ in range(2):
+            observe(20)
+            with fault(small_disk):
+                # A full disk has some room left in files that are there.
+                observe(200 if fault is full and when_full is not WhenFull.BLOCK else 20)
+        observe(20)
         sealing.close()
-        assert reasons == {None, LossReason.DISK_FULL}
+        assert outcomes == {None, reason}
+        assert {told for _, told in losses(spool)} == {reason}
         assert events(spool).count(Event.REQUESTED) + total(spool) == observed
         assert_unbroken(spool)
+
+
+@pytest.mark.parametrize("when_full", WhenFull)
+def test_a_home_that_is_taken_away_is_begun_again(
+    spool: Spool, home: Path, when_full: WhenFull
+) -> None:
+    with sealer(spool, when_full, block_timeout=0.3) as sealing:
+        before = sealing.stream_id
+        shutil.rmtree(home)
+        # What was of the stream that is gone cannot be written in another's place.
+        assert not sealing.submit([receipt(before)]).wait()
+        while sealing.stream_id == before:
+            time.sleep(0.01)
+        ticket = sealing.submit([receipt(sealing.stream_id)])
+        assert ticket.written.result(60)
+    assert sorted(events(spool)) == sorted([Event.STREAM_OPENED, Event.LOST, Event.NOTED])
+    assert losses(spool) == [(1, LossReason.HOME_UNAVAILABLE)]
+    assert list((home / "watchers").iterdir()) == []
 
 
 def test_a_watcher_that_ends_on_a_full_disk_leaves_word(small_disk: Path) -> None:
