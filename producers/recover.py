@@ -14,6 +14,7 @@ from elicitation_receipts.producers.presence import Departed, departed, is_prese
 from elicitation_receipts.schemas.receipt import Finding, Receipt
 from elicitation_receipts.schemas.spool import OpenQuestion, Producer, Sealed, Spool
 from elicitation_receipts.schemas.vocabulary import (
+    Carrier,
     Clock,
     DecidedBy,
     Event,
@@ -37,7 +38,7 @@ def recover(spool: Spool, producer: Producer, policy: Policy = BUILT_IN) -> list
       process) ended: `abandoned`. So did a URL that was consented to and never proved
       complete: `unproven`.
     * One of a watcher whose sessions outlive it (HTTP) ends when its time has passed, that
-      of its task (`expired`) or the policy's wait. Before, it stays open.
+      which task or policy gave (`expired`) or the policy's silence. Before, it stays open.
     * Receipts it was losing when it ended become a `lost`.
 
     Any number of processes may do this at once: it happens under the spool's lock.
@@ -84,8 +85,10 @@ def _ends(
 
 
 def _is_over(question: OpenQuestion, policy: Policy, now: int) -> bool:
-    waited = now - question.receipt.occurred_at
-    return _has_expired(question, now) or waited >= policy.thresholds.silence_s * 1_000_000
+    given = question.receipt.expires_at
+    if given is not None:
+        return now >= given
+    return now - question.receipt.occurred_at >= policy.thresholds.silence_s * 1_000_000
 
 
 def _has_expired(question: OpenQuestion, now: int) -> bool:
@@ -94,7 +97,7 @@ def _has_expired(question: OpenQuestion, now: int) -> bool:
 
 
 def _findings(question: OpenQuestion, *, expired: bool) -> Iterator[FindingName]:
-    if expired:
+    if expired and question.receipt.carrier is Carrier.TASK:
         yield FindingName.TASK_EXPIRED
     # Over HTTP an answer may have passed while nobody was there who knew the question.
     if (

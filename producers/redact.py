@@ -140,8 +140,13 @@ class Redactor:
         question: Question,
         answered: int = 0,
         failed: tuple[tuple[str | None, Keyword], ...] = (),
+        *,
+        ordinals: bool = False,
     ) -> Validation | None:
-        """Counts and keywords; None where the question has no form."""
+        """Counts and keywords; None where the question has no form.
+
+        ``ordinals``: no property by its name, however safe.
+        """
         if question.presentation is Presentation.URL:
             return None
         properties = question.properties
@@ -151,20 +156,21 @@ class Redactor:
             required=len(question.required),
             answered=answered,
             failed=tuple(
-                FailedField(_field(name, places), keyword) for name, keyword in failed[:MAX_LISTED]
+                FailedField(_field(name, places, ordinals=ordinals), keyword)
+                for name, keyword in failed[:MAX_LISTED]
             ),
             failed_more=max(0, len(failed) - MAX_LISTED),
         )
 
 
-def _field(name: str | None, places: dict[str, int]) -> str | None:
-    """A property by its name where that is safe, else by its place in the schema.
+def _field(name: str | None, places: dict[str, int], *, ordinals: bool) -> str | None:
+    """A property by its name where that is safe and wanted, else by its place in the schema.
 
     A name nobody asked for came with the answer: it is never repeated.
     """
     if name is None or name not in places:
         return None
-    return name if identifiers.is_identifier(name) else f"[{places[name]}]"
+    return name if identifiers.is_identifier(name) and not ordinals else f"[{places[name]}]"
 
 
 def count_dropped(receipt: Receipt) -> int:

@@ -19,7 +19,7 @@ from jsonschema.exceptions import ValidationError
 
 from elicitation_receipts.producers.policy.document import URL_RULES, Operation, Policy, compiled
 from elicitation_receipts.producers.policy.tree import Node, Path
-from elicitation_receipts.producers.policy.words import Effect, Match
+from elicitation_receipts.producers.policy.words import ABOUT_QUESTIONS, Effect, Match
 from elicitation_receipts.schemas import identifiers
 from elicitation_receipts.schemas.errors import PolicyError
 from elicitation_receipts.schemas.vocabulary import Mode
@@ -171,9 +171,12 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _contradictions(policy: Policy) -> Iterator[tuple[Path, str]]:
-    for name in policy.findings:
-        if name in URL_RULES and policy.findings[name].effect is not None:
-            yield ("findings", name.value, "effect"), f"url.{URL_RULES[name]} decides this"
+    for name, weight in policy.findings.items():
+        path: Path = ("findings", name.value, "effect")
+        if weight.effect is not None and name in URL_RULES:
+            yield path, f"url.{URL_RULES[name]} decides this"
+        elif weight.effect is not None and name not in ABOUT_QUESTIONS:
+            yield path, "this is found when a question has been put: nothing can stop it"
     for place, origin in enumerate(policy.url.allowed_origins):
         path = ("url", "allowed_origins", place)
         host = origin.split("://")[1]

@@ -126,6 +126,10 @@ class Ttl:
     url_s: int | None
     task_s: int | None
 
+    def of(self, mode: Mode) -> int | None:
+        """The TTL of a question of this mode."""
+        return {Mode.URL: self.url_s, Mode.TASK_INPUT: self.task_s}.get(mode, self.question_s)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
@@ -221,6 +225,8 @@ class Policy:
         if name in URL_RULES:
             effect: Effect = getattr(self.url, URL_RULES[name])
             return effect
+        if name is FindingName.STATE_REUSED and not self.resume.single_use:
+            return Effect.OFF
         return self._weight(name).effect or Effect.WARN
 
     def required_fields(self, outcome: Outcome | None) -> tuple[str, ...]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+from elicitation_receipts.schemas.vocabulary import FindingName
 
 
 class Enforcement(StrEnum):
@@ -69,7 +72,7 @@ class DataClass(StrEnum):
         return self in _SECRETS
 
 
-_SECRETS = frozenset(
+_SECRETS: Final = frozenset(
     {
         DataClass.PASSWORD,
         DataClass.PIN,
@@ -80,5 +83,46 @@ _SECRETS = frozenset(
         DataClass.API_KEY,
         DataClass.PRIVATE_KEY,
         DataClass.PAYMENT_CARD,
+    }
+)
+
+#: What is found about a question as it is put. Only these can have an effect on it.
+ABOUT_QUESTIONS: Final = frozenset(
+    {
+        FindingName.SECRET_FIELD,
+        FindingName.DATA_CLASS_PROHIBITED,
+        FindingName.APPROVAL_AS_FIELD,
+        FindingName.CREDENTIAL_IN_URL,
+        FindingName.BEFORE_INITIALIZED,
+        FindingName.MODE_NOT_DECLARED,
+        FindingName.MODE_NOT_ALLOWED,
+        FindingName.NO_ORIGINATING_REQUEST,
+        FindingName.UNKNOWN_MODE,
+        FindingName.MIXED_MODE_MEMBERS,
+        FindingName.MISSING_MESSAGE,
+        FindingName.MISSING_ELICITATION_ID,
+        FindingName.MISSING_REQUESTED_SCHEMA,
+        FindingName.SCHEMA_OFF_SUBSET,
+        FindingName.EMPTY_SCHEMA,
+        FindingName.DUPLICATE_ID,
+        FindingName.DUPLICATE_MEMBER,
+        FindingName.BATCH_ARRAY,
+        FindingName.MALFORMED_MESSAGE,
+        FindingName.RETIRED_CODE,
+        FindingName.URL_IN_TEXT,
+        FindingName.URL_NOT_HTTPS,
+        FindingName.URL_SCHEME,
+        FindingName.URL_USERINFO,
+        FindingName.URL_PUNYCODE,
+        FindingName.URL_MIXED_SCRIPT,
+        FindingName.URL_IP_LITERAL,
+        FindingName.URL_ORIGIN_NOT_ALLOWED,
+        FindingName.REASK_LOOP,
+        FindingName.REASK_AFTER_REFUSAL,
+        FindingName.REASK_AFTER_ACCEPT,
+        FindingName.NEEDLESS_QUESTION,
+        FindingName.TOO_MANY_FIELDS,
+        FindingName.VALUE_LIMIT,
+        FindingName.MISSING_DESCRIPTION,
     }
 )

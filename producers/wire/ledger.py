@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from elicitation_receipts.producers.policy import Rules
+from elicitation_receipts.producers.policy.words import FieldNames
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.answer import Judgement
 from elicitation_receipts.producers.wire.leak import holds, texts_of
@@ -20,7 +21,7 @@ from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
 from elicitation_receipts.producers.wire.scribe import Post, Scribe
 from elicitation_receipts.producers.wire.trace import Trace
-from elicitation_receipts.schemas.receipt import Keyed, Receipt
+from elicitation_receipts.schemas.receipt import Keyed, Receipt, Validation
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     DecidedBy,
@@ -87,10 +88,15 @@ class Ledger:
     ) -> Elicitation:
         """A question reaches the client. ``previous``: it is this elicitation's next round."""
         found = [*question.findings, *findings]
+        rules = self._rules(operation)
+        mode = Mode.TASK_INPUT if carrier is Carrier.TASK else question.mode
+        if mode not in rules.modes and mode is not Mode.UNKNOWN:
+            found.append(FindingName.MODE_NOT_ALLOWED)
+        ttl_s = self.policy.ttl.of(mode)
+        deadline = None if ttl_s is None else at.wall_us + ttl_s * 1_000_000
         if not peers.declares(question.mode) and question.mode is not Mode.UNKNOWN:
             found.append(FindingName.MODE_NOT_DECLARED)
         digest = self.digest(question)
-        rules = self._rules(operation)
         if previous is None:
             elicitation = Elicitation(
                 id=self.redactor.new_id(),
@@ -103,6 +109,7 @@ class Ledger:
                 asked_at=at,
                 last_at=at,
                 protocol_ids=protocol_ids,
+                deadline=deadline,
                 task=operation.task if operation else None,
                 trace=trace or (operation.trace if operation else None),
                 subject=self._scribe.subject,
@@ -120,6 +127,7 @@ class Ledger:
         previous.outcome = Outcome.OPEN
         previous.question = question
         previous.rules = rules
+        previous.deadline = deadline
         previous.digest = digest
         previous.asked_at = at
         previous.peers = peers
@@ -161,7 +169,7 @@ class Ledger:
         return {
             "outcome": Outcome.OPEN,
             "decision": Decision.NOT_EVALUATED,
-            "derive": lambda _: {"validation": self.redactor.validation(question)},
+            "derive": lambda _: {"validation": self._validation(question)},
         }
 
     def answer(
@@ -199,15 +207,23 @@ class Ledger:
             decided_by=decided_by,
             more_ids=protocol_ids,
             derive=lambda receipt_id: {
-                "validation": self.redactor.validation(
-                    elicitation.question, judgement.answered, judgement.failed
-                ),
+                "validation": self._validation(elicitation.question, judgement),
                 "payload_digest": (
                     self.redactor.payload(receipt_id, judgement.content)
                     if judgement.content is not None
                     else None
                 ),
             },
+        )
+
+    def _validation(
+        self, question: Question, judgement: Judgement | None = None
+    ) -> Validation | None:
+        return self.redactor.validation(
+            question,
+            judgement.answered if judgement else 0,
+            judgement.failed if judgement else (),
+            ordinals=self.policy.field_names is FieldNames.ORDINAL,
         )
 
     def undo_answer(self, elicitation: Elicitation, at: Moment) -> None:
@@ -279,8 +295,8 @@ class Ledger:
         )
 
     def expire(self, elicitation: Elicitation, at: Moment) -> None:
-        """The time its task gave ran out."""
-        found = [FindingName.TASK_EXPIRED]
+        """The time its task or the policy gave ran out."""
+        found = [FindingName.TASK_EXPIRED] if elicitation.task else []
         if elicitation.attempt == 0:
             found.append(FindingName.UNANSWERED)
         elicitation.outcome = Outcome.EXPIRED

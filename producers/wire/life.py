@@ -61,6 +61,8 @@ class Elicitation:
     outcome: Outcome = Outcome.OPEN
     round: int = 1
     attempt: int = 0
+    #: When the policy's time for this round is over, in UTC microseconds; None: never.
+    deadline: int | None = None
     #: How the rounds before ended, and how many answers each had: a late one may still come.
     past: dict[int, tuple[Outcome, int]] = field(default_factory=dict)
     #: The task that carries it, and the task's status on the receipt before.
@@ -81,6 +83,12 @@ class Elicitation:
     def mode(self) -> Mode:
         """The policy's word: a question a task carries is task input, whatever it looks like."""
         return Mode.TASK_INPUT if self.carrier is Carrier.TASK else self.question.mode
+
+    @property
+    def expires_at(self) -> int | None:
+        """When the time that policy or task gave runs out, in UTC microseconds."""
+        given = (self.deadline, self.task.expires_at if self.task else None)
+        return min((at for at in given if at is not None), default=None)
 
     @property
     def is_open(self) -> bool:

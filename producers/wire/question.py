@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from elicitation_receipts.producers.policy import Policy
+from elicitation_receipts.producers.policy.words import RequiredText
 from elicitation_receipts.producers.wire.message import (
     as_object,
     is_too_deep,
@@ -138,7 +139,7 @@ def _form_findings(
     fields = [as_object(field) for field in _fields(question.schema)]
     if len(fields) > policy.form.max_fields:
         yield FindingName.TOO_MANY_FIELDS
-    if any("title" not in field and "description" not in field for field in fields):
+    if any(_lacks_text(field, policy.form.required_text) for field in fields):
         yield FindingName.MISSING_DESCRIPTION
     if any(_exceeds(field, policy) for field in fields):
         yield FindingName.VALUE_LIMIT
@@ -149,6 +150,18 @@ def _form_findings(
 
 def _fields(schema: dict[str, Any] | None) -> list[object]:
     return list(as_object(as_object(schema).get("properties")).values())
+
+
+def _lacks_text(field: dict[str, Any], required: RequiredText) -> bool:
+    has_title, has_description = "title" in field, "description" in field
+    match required:
+        case RequiredText.NONE:
+            return False
+        case RequiredText.EITHER:
+            return not (has_title or has_description)
+        case RequiredText.BOTH:
+            return not (has_title and has_description)
+    return required.value not in field
 
 
 def _exceeds(field: dict[str, Any], policy: Policy) -> bool:

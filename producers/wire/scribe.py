@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from elicitation_receipts.producers.policy import Policy
+from elicitation_receipts.producers.policy.words import Effect
 from elicitation_receipts.producers.redact import Redactor, count_dropped
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.moment import Moment
@@ -102,6 +103,11 @@ class Scribe:
             "carrier": elicitation.carrier,
             "mode": elicitation.mode,
             "presentation": elicitation.question.presentation,
+            "expires_at": elicitation.expires_at,
+            "flow": elicitation.rules.flow or self._flow,
+            "purpose": elicitation.rules.purpose,
+            "notice": elicitation.rules.notice,
+            "retention_class": elicitation.rules.retention_class,
             "required_proof": elicitation.rules.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
             "clock": None if first else self._clock,
@@ -112,7 +118,6 @@ class Scribe:
         if elicitation.task is not None and elicitation.carrier is Carrier.TASK:
             status = elicitation.task.status
             stated["task"] = Task(elicitation.last_status, status, elicitation.task.checkpoint)
-            stated["expires_at"] = elicitation.task.expires_at
             elicitation.last_status = status
         elicitation.last_at = at
 
@@ -144,7 +149,7 @@ class Scribe:
         peers: Peers,
     ) -> None:
         """A `noted` receipt that belongs to no elicitation."""
-        stated = {"operation_id": operation.id if operation else None}
+        stated = {"operation_id": operation.id if operation else None, "flow": self._flow}
         self._append(Event.NOTED, at, findings, peers, operation, stated, lambda _: {})
 
     def _append(
@@ -157,13 +162,15 @@ class Scribe:
         stated: dict[str, Any],
         derive: Callable[[UUID], dict[str, Any]],
     ) -> None:
-        names = list(dict.fromkeys(findings))
+        effect = self._policy.effect_of
+        names = [name for name in dict.fromkeys(findings) if effect(name) is not Effect.OFF]
+        if event is Event.NOTED and not names:
+            return  # all that was to be noted is off
         receipt_id = self._redactor.new_id()
         try:
             content = {
                 "session_ref": self._redactor.session(self._session),
                 "subject_ref": self.subject,
-                "flow": self._flow,
                 **self._redactor.peers(peers),
                 **(self._redactor.operation(operation.method, operation.name) if operation else {}),
                 **derive(receipt_id),
@@ -178,14 +185,22 @@ class Scribe:
             stream_id=self._redactor.stream_id,
             event=event,
             occurred_at=at.wall_us,
-            findings=tuple(
-                Finding(name, self._policy.severity_of(name), self._policy.gate_of(name))
-                for name in names[:MAX_LISTED]
-            ),
-            findings_more=max(0, len(names) - MAX_LISTED),
             redaction_status=status,
             **self._constant,
             **stated,
             **content,
         )
-        self._out.append(replace(receipt, redaction_dropped=count_dropped(receipt)))
+        required = self._policy.required_fields(receipt.outcome)
+        if any(getattr(receipt, field) in (None, ()) for field in required):
+            names.append(FindingName.RECEIPT_FIELD_MISSING)
+        self._out.append(
+            replace(
+                receipt,
+                findings=tuple(
+                    Finding(name, self._policy.severity_of(name), self._policy.gate_of(name))
+                    for name in names[:MAX_LISTED]
+                ),
+                findings_more=max(0, len(names) - MAX_LISTED),
+                redaction_dropped=count_dropped(receipt),
+            )
+        )

@@ -80,6 +80,7 @@ class Session:
         if not frame.is_json:
             self._note_once(FindingName.MALFORMED_MESSAGE, direction, at)
         self._ledger.answered.clear()
+        self._expire(at)
         for message in frame.messages:
             if direction is Direction.CLIENT_TO_SERVER:
                 self._from_client(message, at, stream)
@@ -113,13 +114,11 @@ class Session:
 
     def on_tick(self, at: Moment) -> list[Receipt]:
         """Time passed: end what has waited longer than the policy lets it."""
+        self._expire(at)
         limit = self._ledger.policy.thresholds.silence_s * 1_000_000
         for elicitation in list(self._ledger.running.values()):
-            expires_at = elicitation.task.expires_at if elicitation.task else None
-            if expires_at is not None:
-                if elicitation.is_open and at.wall_us >= expires_at:
-                    self._ledger.expire(elicitation, at)
-            elif elicitation.waits_for_the_client and at.since(elicitation.last_at) >= limit:
+            silent = elicitation.expires_at is None and elicitation.waits_for_the_client
+            if silent and at.since(elicitation.last_at) >= limit:
                 self._ledger.abandon(elicitation, at)
         for operation in list(self._operations.waiting):
             since = operation.waiting_since
@@ -127,6 +126,17 @@ class Session:
             if operation.task is None and since is not None and at.since(since) >= limit:
                 self._operations.end(operation)
         return self._ledger.take()
+
+    def _expire(self, at: Moment) -> None:
+        """End what has outlived the time that policy or task gave it."""
+        for elicitation in list(self._ledger.running.values()):
+            expires_at = elicitation.expires_at
+            if expires_at is None or at.wall_us < expires_at:
+                continue
+            if elicitation.is_open:
+                self._ledger.expire(elicitation, at)
+            else:  # consented, and its session can no longer be completed
+                self._ledger.abandon(elicitation, at)
 
     # What a server says of itself, and the wire does not
 

@@ -19,6 +19,7 @@ from elicitation_receipts.schemas.receipt import FailedField, Loss, Payload, Rec
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import (
     Action,
+    Carrier,
     Clock,
     DecidedBy,
     Event,
@@ -185,15 +186,19 @@ def test_they_end_when_their_time_has_passed(spool: Spool, vantage: Vantage) -> 
         outcome=Outcome.CONSENTED,
     )
     expired = question(stream_id, vantage=vantage, expires_at=now - 1)
+    of_task = replace(expired, receipt_id=uuid4(), elicitation_id=uuid4(), carrier=Carrier.TASK)
+    over = replace(expired, receipt_id=uuid4(), elicitation_id=uuid4(), outcome=Outcome.CONSENTED)
     waits = question(stream_id, vantage=vantage, occurred_at=now - HOUR_US + 60_000_000)
-    spool.append([waited, consented, expired, waits], uuid4())
+    spool.append([waited, consented, expired, of_task, over, waits], uuid4())
 
     ended = [sealed.receipt for sealed in recover(spool, PRODUCER)]
     assert [(end.event, end.outcome, [found.name for found in end.findings]) for end in ended] == [
         # Not `unanswered`: an answer may have passed while nobody watched.
         (Event.ABANDONED, Outcome.ABANDONED, []),
         (Event.ABANDONED, Outcome.UNPROVEN, []),
+        (Event.EXPIRED, Outcome.EXPIRED, []),
         (Event.EXPIRED, Outcome.EXPIRED, [FindingName.TASK_EXPIRED]),
+        (Event.ABANDONED, Outcome.UNPROVEN, []),
     ]
     (left,) = spool.open_questions()
     assert left.receipt.elicitation_id == waits.elicitation_id
