@@ -13,9 +13,9 @@ from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.source import Source, SpoolSource
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
+from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.progress import progress_bar
-from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.stopping import stop_on_signal
@@ -54,7 +54,7 @@ def land(
                 show(summary.landed + summary.duplicates + summary.rejected, remaining)
 
         lander = Lander(
-            Warehouse(home.warehouse), source, Keyring.open(home.keys).lander(), Metrics()
+            Warehouse(home.warehouse), source, open_keyring(home, settings).lander(), Metrics()
         )
         summary = lander.land(follow=follow, stop=stop, progress=progress)
     typer.echo(

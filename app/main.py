@@ -55,6 +55,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "land": _app_of("land"),
     "report": _of_catalogue("report"),
     "canary": _of_catalogue("canary"),
+    "keys": _app_of("keys"),
+    "lookup": _app_of("lookup"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

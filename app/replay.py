@@ -12,6 +12,7 @@ from uuid import UUID
 import typer
 
 from elicitation_receipts.invocation import PRODUCER, Invocation
+from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.recordings.container import write_container
@@ -27,7 +28,6 @@ from elicitation_receipts.producers.recordings.seed import Seed
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.schemas.errors import UsageError
-from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Clock, Fidelity, Vantage
@@ -135,7 +135,7 @@ class _Run:
     def into_home(self, invocation: Invocation) -> None:
         """Write each recording's stream to the home's spool, once."""
         home = invocation.home(create=True)
-        keys = Keyring.open(home.keys).tenant(self.settings.tenant)
+        keys = open_keyring(home, self.settings).tenant(self.settings.tenant)
         with Spool.open(home.path) as spool:
             there = {state.stream_id for state in spool.streams()}
 

@@ -11,11 +11,18 @@ from typing import Annotated, Any
 
 import typer
 
+from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import FORMAT, OUTPUT, argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.queries.catalogue import Catalogue, Question
 from elicitation_receipts.queries.render import Format, render, save
+from elicitation_receipts.schemas.vocabulary import Event
+
+_REQUIRE_RECORD = Annotated[
+    bool,
+    typer.Option("--require-record", help="Refuse where it cannot be recorded who asked."),
+]
 
 
 def group(catalogue: Catalogue) -> typer.Typer:
@@ -47,11 +54,20 @@ def group(catalogue: Catalogue) -> typer.Typer:
 def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
     """The function typer makes a command of. Its signature is what the question declares."""
 
-    def command(context: typer.Context, form: Format, output: Path | None, **given: Any) -> None:
+    def command(
+        context: typer.Context,
+        form: Format,
+        output: Path | None,
+        require_record: bool,
+        **given: Any,
+    ) -> None:
         values = read_filters(question.parameters, given)
         invocation: Invocation = context.obj
         with Warehouse(invocation.database).read() as database:
             result = catalogue.run(database, question.name, values)
+        record_reading(
+            invocation, Event.REPORTED, question.name, len(result.rows), require=require_record
+        )
         if output is None:
             render(result, form, sys.stdout)
         else:
@@ -66,6 +82,7 @@ def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
         *(argument(parameter) for parameter in question.parameters),
         keyword("form", FORMAT, Format.TABLE),
         keyword("output", OUTPUT, None),
+        keyword("require_record", _REQUIRE_RECORD, False),
     ]
     vars(command)["__signature__"] = Signature(arguments)
     return command

@@ -22,6 +22,7 @@ import typer
 
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.identifiers import is_identifier, is_tenant
+from elicitation_receipts.schemas.operators import OPERATORS
 
 if TYPE_CHECKING:
     from elicitation_receipts.schemas.kafka import KafkaSettings
@@ -67,7 +68,10 @@ class Settings:
     tenant: str = _setting(
         "default",
         "Whose receipts these are; each tenant has a stream and keys of its own.",
-        must=(is_tenant, "a lower-case letter or digit, then those and _.-, at most 64 in all"),
+        must=(
+            lambda name: is_tenant(name) and name != OPERATORS,
+            f"a lower-case letter or digit, then those and _.-, at most 64 in all, not {OPERATORS}",
+        ),
     )
     environment: str | None = _setting(
         None, "Where this runs, such as production.", must=(is_identifier, _NAME)
@@ -103,6 +107,9 @@ class Settings:
     )
     question_meta: Literal["untouched", "policy"] = _setting(
         "untouched", "Whether to put the policy's id and version into the `_meta` of questions."
+    )
+    keys_command: str | None = _setting(
+        None, "A command that keeps the keys (list, get, make, destroy); without: the key folder."
     )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."

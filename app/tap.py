@@ -8,6 +8,7 @@ import typer
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.keyring import hide_keys
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.stdio.tap import Tap, end_like
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
@@ -78,4 +79,5 @@ def _watch(
 ) -> int:
     """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
     with open_watcher(home, settings, Vantage.STDIO, Fidelity.BYTES, recorded) as watcher:
+        hide_keys()
         return Tap(command, watcher).run()

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER
+from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.producers.record import Recorded
@@ -17,7 +18,6 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.producers.wire.scribe import Post
-from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings
@@ -74,7 +74,7 @@ def _open_parts(
     home: Home, settings: Settings, vantage: Vantage, fidelity: Fidelity
 ) -> Iterator[_Parts]:
     policy = policy_in_force(settings)
-    keys = Keyring.open(home.keys).tenant(settings.tenant)
+    keys = open_keyring(home, settings).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
         recover(spool, PRODUCER, policy)
         with Sealer(

@@ -101,6 +101,12 @@ def is_present(home: Path, watcher: UUID) -> bool:
     return is_held(_path(home, watcher))
 
 
+def present(home: Path) -> list[str]:
+    """The tenant of every watcher that lives."""
+    alive = (path for path in sorted((home / _FOLDER).glob("*")) if is_held(path))
+    return [tenant for path in alive if (tenant := _read(FileLock(path)).tenant) is not None]
+
+
 def departed(home: Path) -> Iterator[Departed]:
     """The watchers that left a file behind; each is locked, so that nobody else takes it up.
 

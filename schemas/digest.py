@@ -44,10 +44,15 @@ def payload_digest(
     ids as their 16 bytes, ``nonce`` 16 random bytes that make equal answers differ.
     Raises :class:`DigestError`.
     """
-    value = key.mac(
-        _PAYLOAD, tenant.encode(), stream_id.bytes, receipt_id.bytes, nonce, canonical(content)
-    )
+    value = payload_mac(key, tenant, stream_id, receipt_id, nonce, canonical(content))
     return Payload(key_id=key.id, nonce=nonce, value=value)
+
+
+def payload_mac(
+    key: Key, tenant: str, stream_id: UUID, receipt_id: UUID, nonce: bytes, form: bytes
+) -> bytes:
+    """The 32 bytes of :func:`payload_digest`, of content whose RFC 8785 form is at hand."""
+    return key.mac(_PAYLOAD, tenant.encode(), stream_id.bytes, receipt_id.bytes, nonce, form)
 
 
 def question_digest(

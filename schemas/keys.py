@@ -1,38 +1,35 @@
-"""The key folder: every secret behind a digest, made on first use, derived per tenant and purpose.
+"""The keyring: every key behind a digest, derived per tenant and purpose, made on first use.
 
-Layout, folder mode 0700, files mode 0600, each 32 random bytes as 64 hexadecimal
-digits and a newline (text, so that a damaged file is noticed)::
+Secrets, 32 random bytes each (see ``secret_sources`` for where they are kept)::
 
-    root.key                                what every tenant's keys are derived from …
-    tenants/<tenant>/tenant.key             … together with a secret of the tenant's own
-    tenants/<tenant>/epoch-0001.key         … or, for payloads, of the tenant's epoch
-    lander.key                              the lander's own key, derived from nothing
+    root                           what every tenant's keys are derived from …
+    tenants/<tenant>/tenant-0001   … together with a secret of the tenant's own
+    tenants/<tenant>/epoch-0001    … or, for payloads, of the tenant's epoch
+    lander                         the lander's own key, derived from nothing
 
-The tenant's and the epoch's secrets exist in these files only. Destroying one is the
-erasure: no root can derive again what was made with it.
+The tenant's and the epoch's secrets exist in their source only. Destroying one is the
+erasure: no root can derive again what was made with it. The next one has the next number.
 """
 
 from __future__ import annotations
 
 import hmac
-import os
 import re
-import secrets
-import stat
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Self
 
 from elicitation_receipts.schemas.errors import KeyringError
 from elicitation_receipts.schemas.identifiers import is_tenant
+from elicitation_receipts.schemas.key_files import SECRET_SIZE, check_folder, make_folder
+from elicitation_receipts.schemas.key_register import KeyRegister
+from elicitation_receipts.schemas.secret_sources import FileSecrets, SecretSource
 
-_SECRET_SIZE: Final = 32
-_SECRET_FILE: Final = re.compile(rb"[0-9a-f]{64}\n")
-_EPOCH_FILE: Final = re.compile(r"epoch-([0-9]{4})\.key")
-_FIRST_EPOCH: Final = 1
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_NUMBERED: Final = re.compile(r"tenants/[^/]+/(tenant|epoch)-([0-9]{4})")
+_SERIES: Final = ("tenant", "epoch")
 _DERIVATION: Final = b"elicitation-receipts/v1"
 _KEY_ID: Final = b"elicitation-receipts/key-id/v1"
 
@@ -79,156 +76,196 @@ class TenantKeys:
     epoch: int
 
 
-class Keyring:
-    """The keys of one key folder. What it has read it keeps: open it again after a change."""
+class KeyState(StrEnum):
+    CURRENT = "current"  # what is written now is digested with it
+    EARLIER = "earlier"  # only to look up what was written before a rotation
+    DESTROYED = "destroyed"  # what was digested with it nobody can confirm any more
+    MISSING = "missing"  # neither there nor destroyed: restore it
 
-    def __init__(self, folder: Path, *, create: bool) -> None:
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """A key that was used here. ``number``: of the secret behind it; ``secret``: its name."""
+
+    tenant: str
+    purpose: str
+    number: int
+    key_id: str
+    state: KeyState
+    secret: str
+
+
+class Keyring:
+    """The keys of one key folder. What it has read it keeps: open it again after a change.
+
+    Several processes may ask for a key for the first time at once: all get the same.
+    Every method raises :class:`KeyringError`: ``key_missing``, ``key_wrong`` (not the one used
+    before), ``key_unreadable`` (damaged, or open to other users), ``key_unwritable``, and
+    ``keys_command_failed``.
+    """
+
+    def __init__(self, folder: Path, source: SecretSource, *, create: bool) -> None:
+        """Use :meth:`open`."""
         self._folder = folder
+        self._source = source
         self._create = create
+        self._register = KeyRegister(folder)
         self._tenants: dict[str, TenantKeys] = {}
 
     def __repr__(self) -> str:
         return f"Keyring({str(self._folder)!r})"
 
     @classmethod
-    def open(cls, folder: Path, create: bool = True) -> Self:
-        """The keyring in ``folder``; with ``create`` the folder and each missing key are made.
+    def open(cls, folder: Path, create: bool = True, source: SecretSource | None = None) -> Self:
+        """The keyring of ``folder``; with ``create`` it and each key never used yet are made.
 
-        A key is read or made when it is first asked for. Several processes may do so at
-        once: all get the same key. Every method raises :class:`KeyringError`:
-        ``key_unreadable`` (missing, damaged, or open to other users) or ``key_unwritable``.
+        ``source``: where the secrets are kept, if not in files of that folder.
         """
         if create:
-            _make_folder(folder)
-        _check_folder(folder)
-        return cls(folder, create=create)
+            make_folder(folder)
+        check_folder(folder)
+        return cls(folder, source or FileSecrets(folder), create=create)
 
     def tenant(self, name: str) -> TenantKeys:
-        """The keys of a tenant. ``name`` as in a receipt's ``tenant``."""
+        """The keys of a tenant that are current. ``name`` as in a receipt's ``tenant``."""
         if name not in self._tenants:
-            self._tenants[name] = self._derive(name)
+            if not is_tenant(name):
+                raise KeyringError(
+                    "key_unreadable",
+                    "a tenant's name is lower-case letters, digits, '.', '_' and '-', at most 64",
+                )
+            own = self._current(name, "tenant")
+            epoch = self._current(name, "epoch")
+            question, reference = self._own_keys(name, own)
+            self._tenants[name] = TenantKeys(
+                name, question, reference, self._payload_key(name, epoch), epoch
+            )
         return self._tenants[name]
 
     def lander(self) -> Key:
         """The key under which a lander digests what it cannot decode."""
-        return Key(self._secret(self._folder / "lander.key"))
-
-    def _derive(self, tenant: str) -> TenantKeys:
-        if not is_tenant(tenant):
-            raise KeyringError(
-                "key_unreadable",
-                "a tenant's name is lower-case letters, digits, '.', '_' and '-', at most 64",
-            )
-        folder = self._folder / "tenants" / tenant
         if self._create:
-            _make_folder(folder.parent)
-            _make_folder(folder)
-        root = self._secret(self._folder / "root.key")
-        own = self._secret(folder / "tenant.key")
-        epoch = _current_epoch(folder)
-        of_epoch = self._secret(folder / f"epoch-{epoch:04}.key")
+            self._source.make("lander")
+        return Key(self._present("lander"))
 
-        def derive(purpose: bytes, secret: bytes, qualifier: bytes = b"") -> Key:
-            info = frame(_DERIVATION, purpose, tenant.encode(), qualifier)
-            return Key(hkdf_sha256(root + secret, info, _SECRET_SIZE))
-
-        return TenantKeys(
-            tenant=tenant,
-            question=derive(b"question", own),
-            reference=derive(b"reference", own),
-            payload=derive(b"payload", of_epoch, str(epoch).encode()),
-            epoch=epoch,
+    def payload_keys(self, tenant: str) -> dict[str, Key]:
+        """The key of every epoch of a tenant that is still there, by its id."""
+        keys = (
+            self._payload_key(tenant, entry.number)
+            for entry in self.entries(tenant)
+            if entry.purpose == "payload" and entry.state in (KeyState.CURRENT, KeyState.EARLIER)
         )
+        return {key.id: key for key in keys}
 
-    def _secret(self, path: Path) -> bytes:
-        if self._create and not path.exists():
-            _make_secret(path)
-        return _read_secret(path)
+    def entries(self, tenant: str | None = None) -> Iterator[KeyEntry]:
+        """Every key that was used here, of one tenant or of all; reads no secret."""
+        for name in self._register.tenants() if tenant is None else [tenant]:
+            there = self._source.names(f"tenants/{name}/")
+            current = {_secret(name, series, self._newest(name, series)) for series in _SERIES}
+            for secret in sorted(self._register.names(f"tenants/{name}/")):
+                if self._register.is_destroyed(secret):
+                    state = KeyState.DESTROYED
+                elif secret not in there:
+                    state = KeyState.MISSING
+                else:
+                    state = KeyState.CURRENT if secret in current else KeyState.EARLIER
+                for purpose, id_ in self._register.ids(secret).items():
+                    yield KeyEntry(name, purpose, _number(secret), id_, state, secret)
+
+    def rotate(self, tenant: str) -> tuple[Key, Key]:
+        """Begin a new epoch of a tenant; its payload key before and now.
+
+        What runs goes on with the key it has until it starts again. Keys for equal questions
+        and for protocol ids stay: they find again what was asked before.
+        """
+        before = self.tenant(tenant)
+        self._source.make(_secret(tenant, "epoch", before.epoch + 1))
+        del self._tenants[tenant]
+        return before.payload, self.tenant(tenant).payload
+
+    def destroy(self, tenant: str, epoch: int | None = None) -> None:
+        """Destroy the secret of one epoch, or every secret of a tenant, for good.
+
+        Done again after a crash it goes on where it was. Raises also ``key_unknown`` and
+        ``key_kept``: the source does not confirm that it is gone.
+        """
+        doomed = {
+            entry.secret
+            for entry in self.entries(tenant)
+            if epoch is None or (entry.purpose == "payload" and entry.number == epoch)
+        }
+        if not doomed:
+            raise KeyringError(
+                "key_unknown", f"no such key of {tenant} was used here; see `receipts keys list`"
+            )
+        self._tenants.pop(tenant, None)
+        for secret in sorted(doomed):
+            self._source.destroy(secret)
+            self._register.mark_destroyed(secret)
+
+    # Inside
+
+    def _own_keys(self, tenant: str, number: int) -> tuple[Key, Key]:
+        """The keys that do not rotate with the epoch: for questions and for references."""
+        name = _secret(tenant, "tenant", number)
+        secret = self._root() + self._used(name)
+        question = _derive(secret, b"question", tenant)
+        reference = _derive(secret, b"reference", tenant)
+        self._confirm(name, question=question, reference=reference)
+        return question, reference
+
+    def _payload_key(self, tenant: str, epoch: int) -> Key:
+        name = _secret(tenant, "epoch", epoch)
+        secret = self._root() + self._used(name)
+        key = _derive(secret, b"payload", tenant, str(epoch).encode())
+        self._confirm(name, payload=key)
+        return key
+
+    def _root(self) -> bytes:
+        root = self._used("root")
+        self._confirm("root", root=Key(root))
+        return root
+
+    def _confirm(self, name: str, **keys: Key) -> None:
+        ids = {purpose: key.id for purpose, key in keys.items()}
+        self._register.confirm(name, ids, write=self._create)
+
+    def _used(self, name: str) -> bytes:
+        """A secret; one that was used before is never made anew."""
+        if self._create and not self._register.ids(name):
+            self._source.make(name)
+        return self._present(name)
+
+    def _present(self, name: str) -> bytes:
+        secret = self._source.get(name)
+        if secret is None:
+            raise KeyringError(
+                "key_missing", f"the secret {name} is not there; restore it (keys: {self._folder})"
+            )
+        return secret
+
+    def _newest(self, tenant: str, series: str) -> int:
+        """The highest number of a series that was used or is there; 0: none."""
+        prefix = f"tenants/{tenant}/"
+        names = self._source.names(prefix) | self._register.names(prefix)
+        found = (_NUMBERED.fullmatch(name) for name in names)
+        return max((int(match[2]) for match in found if match and match[1] == series), default=0)
+
+    def _current(self, tenant: str, series: str) -> int:
+        """The newest of a series; the next one where that is destroyed, or there is none."""
+        newest = self._newest(tenant, series)
+        is_over = newest == 0 or self._register.is_destroyed(_secret(tenant, series, newest))
+        return newest + is_over
 
 
-def _current_epoch(folder: Path) -> int:
-    try:
-        names = [_EPOCH_FILE.fullmatch(path.name) for path in folder.iterdir()]
-    except OSError as error:
-        raise _unreadable(folder, error) from error
-    return max((int(match[1]) for match in names if match), default=_FIRST_EPOCH)
+def _secret(tenant: str, series: str, number: int) -> str:
+    return f"tenants/{tenant}/{series}-{number:04}"
 
 
-def _read_secret(path: Path) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(descriptor).st_mode
-            text = file.read(2 * _SECRET_SIZE + 2)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    if mode & _OTHERS:
-        raise KeyringError(
-            "key_unreadable",
-            f"{path} is open to other users: replace it if they may have read it, then chmod 600",
-        )
-    if not _SECRET_FILE.fullmatch(text):
-        raise KeyringError(
-            "key_unreadable", f"{path} is damaged: it must hold 64 hexadecimal digits; restore it"
-        )
-    return bytes.fromhex(text.decode("ascii"))
+def _number(secret: str) -> int:
+    return int(secret[-4:])
 
 
-def _make_secret(path: Path) -> None:
-    """Put a new secret at ``path``, whole and durable, unless somebody was faster."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(secrets.token_hex(_SECRET_SIZE).encode("ascii") + b"\n")
-                file.flush()
-                os.fsync(descriptor)
-            with suppress(FileExistsError):
-                os.link(draft, path)
-        finally:
-            draft.unlink()
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700)
-        _sync_folder(folder.parent)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _check_folder(folder: Path) -> None:
-    try:
-        mode = folder.stat().st_mode
-    except OSError as error:
-        raise _unreadable(folder, error) from error
-    if not stat.S_ISDIR(mode) or mode & _OTHERS:
-        raise KeyringError(
-            "key_unreadable", f"{folder} must be a folder of yours alone: chmod 700 {folder}"
-        )
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _unreadable(path: Path, error: OSError) -> KeyringError:
-    return KeyringError(
-        "key_unreadable", f"cannot read {path} ({error.strerror}); restore it or its permissions"
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> KeyringError:
-    return KeyringError(
-        "key_unwritable", f"cannot make {path} ({error.strerror}); check its folder and the disk"
-    )
+def _derive(secret: bytes, purpose: bytes, tenant: str, qualifier: bytes = b"") -> Key:
+    info = frame(_DERIVATION, purpose, tenant.encode(), qualifier)
+    return Key(hkdf_sha256(secret, info, SECRET_SIZE))

@@ -291,6 +291,16 @@ class Spool:
             (after, limit),
         )
 
+    def read_stream(self, stream_id: UUID, first: int = 0, batch: int = 1_000) -> Iterator[Stored]:
+        """The messages of one stream from sequence ``first`` on, in order, synced."""
+        while stored := self._read(
+            "SELECT position, stream_id, sequence, message FROM receipts"
+            " WHERE stream_id = ? AND sequence >= ? ORDER BY sequence LIMIT ?",
+            (stream_id.bytes, first, batch),
+        ):
+            yield from stored
+            first = stored[-1].sequence + 1
+
     def unshipped(self, limit: int) -> list[Stored]:
         """Up to ``limit`` messages no broker has acknowledged, in order of position, synced."""
         return self._read(
@@ -356,7 +366,7 @@ class Spool:
         with self._mutex, naming_errors(self.path):
             return self._connection.execute(sql, parameters)
 
-    def _read(self, sql: str, parameters: Sequence[int]) -> list[Stored]:
+    def _read(self, sql: str, parameters: Sequence[Any]) -> list[Stored]:
         with self._mutex, naming_errors(self.path):
             rows = self._connection.execute(sql, parameters).fetchall()
         if rows:

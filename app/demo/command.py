@@ -18,14 +18,14 @@ from elicitation_receipts.consumers.landing import Lander, Warehouse
 from elicitation_receipts.consumers.source import Source, SpoolSource
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.leaks import LeakSearch
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.queries.catalogue import Catalogue
 from elicitation_receipts.queries.render import Format, render
 from elicitation_receipts.schemas.errors import HomeError, ReceiptsError
-from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.spool import Spool
-from elicitation_receipts.settings import option
+from elicitation_receipts.settings import Settings, option
 
 if TYPE_CHECKING:
     from elicitation_receipts.demo.scenes import Era, Said, Scene
@@ -64,9 +64,9 @@ def demo(
     said = _play(home)
     typer.echo()
     if through is None:
-        _land_from_spool(home)
+        _land_from_spool(home, settings)
     else:
-        _land_through_kafka(home, through)
+        _land_through_kafka(home, settings, through)
     _report(home)
     typer.echo(f"receipts are in    {home.spool}")
     if through is not None:
@@ -123,25 +123,25 @@ def _play(home: Home) -> Said:
         return play([*tap, "--", *server], log, on_scene)
 
 
-def _land_from_spool(home: Home) -> None:
+def _land_from_spool(home: Home, settings: Settings) -> None:
     with Spool.open(home.path, create=False) as spool:
-        landed = _land(SpoolSource(spool), home)
+        landed = _land(SpoolSource(spool), home, settings)
     typer.echo(f"landed {landed} receipts from the spool\n")
 
 
-def _land_through_kafka(home: Home, kafka: KafkaSettings) -> None:
+def _land_through_kafka(home: Home, settings: Settings, kafka: KafkaSettings) -> None:
     from elicitation_receipts.consumers.kafka_source import KafkaSource
     from elicitation_receipts.producers.ship import Shipper
 
     with Spool.open(home.path, create=False) as spool:
         shipped = Shipper(spool, kafka).run()
     with closing(KafkaSource(kafka)) as source:
-        landed = _land(source, home)
+        landed = _land(source, home, settings)
     typer.echo(f"shipped {shipped} receipts to Kafka, landed {landed} from there\n")
 
 
-def _land(source: Source, home: Home) -> int:
-    key = Keyring.open(home.keys).lander()
+def _land(source: Source, home: Home, settings: Settings) -> int:
+    key = open_keyring(home, settings).lander()
     return Lander(Warehouse(home.warehouse), source, key).land().landed
 
 

@@ -271,7 +271,7 @@ def leads_nowhere(path: Path) -> None:
     ("command", "key"),
     [
         (TAPS, "root.key"),
-        (TAPS, "tenants/default/tenant.key"),
+        (TAPS, "tenants/default/tenant-0001.key"),
         (TAPS, "tenants/default/epoch-0001.key"),
         (LANDS, "lander.key"),
     ],
