@@ -54,7 +54,7 @@ answers = st.dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(answers, max_size=6), answers)
 def test_exactly_the_receipts_of_the_answer_are_found(
     database: duckdb.DuckDBPyConnection, given_answers: list[Any], asked: Any
