@@ -24,6 +24,7 @@ from elicitation_receipts.schemas.vocabulary import Event
 
 #: The name under which the operators' stream stands where others have a tenant's.
 OPERATORS: Final = "operators"
+_PAGE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,11 @@ class Operators:
         """Every act this spool holds, in the order in which they were written."""
         for stream in self.spool.streams():
             if stream.tenant == OPERATORS:
-                for stored in self.spool.read_stream(stream.stream_id):
-                    receipt = decode(stored.message)
-                    if receipt.act is not None:
-                        yield receipt
+                first = 0
+                while stored := self.spool.read_stream(stream.stream_id, first, _PAGE):
+                    receipts = (decode(one.message) for one in stored)
+                    yield from (receipt for receipt in receipts if receipt.act is not None)
+                    first = stored[-1].sequence + 1
 
 
 def _user() -> str:

@@ -291,15 +291,13 @@ class Spool:
             (after, limit),
         )
 
-    def read_stream(self, stream_id: UUID, first: int = 0, batch: int = 1_000) -> Iterator[Stored]:
-        """The messages of one stream from sequence ``first`` on, in order, synced."""
-        while stored := self._read(
+    def read_stream(self, stream_id: UUID, first: int, limit: int) -> list[Stored]:
+        """Up to ``limit`` messages of one stream from sequence ``first`` on, synced."""
+        return self._read(
             "SELECT position, stream_id, sequence, message FROM receipts"
             " WHERE stream_id = ? AND sequence >= ? ORDER BY sequence LIMIT ?",
-            (stream_id.bytes, first, batch),
-        ):
-            yield from stored
-            first = stored[-1].sequence + 1
+            (stream_id.bytes, first, limit),
+        )
 
     def unshipped(self, limit: int) -> list[Stored]:
         """Up to ``limit`` messages no broker has acknowledged, in order of position, synced."""
