@@ -17,6 +17,7 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.ticket import Ticket
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.vocabulary import Event, LossReason
 
@@ -28,10 +29,14 @@ Recorded = Callable[[Sequence[Receipt]], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The receipts of one step, on their way to the disk. ``ticket`` None: there are none."""
+    """The receipts of one step, on their way to the disk. ``ticket`` None: there are none.
+
+    ``stopped``: why what the step took in may not go on; None: it may.
+    """
 
     receipts: list[Receipt]
     ticket: Ticket | None
+    stopped: Refusal | None = None
 
     @property
     def puts_question(self) -> bool:
@@ -72,16 +77,24 @@ class Recorder:
         """Whether a message goes on whose receipts are not durable."""
         return self._sealer.when_full is not WhenFull.BLOCK
 
-    def record(self, step: Callable[[Moment], list[Receipt]]) -> Entry:
-        """Take a step of the core now. Its receipts are written in the order of the steps."""
+    def record(
+        self,
+        step: Callable[[Moment], list[Receipt]],
+        stopped: Callable[[], Refusal | None] = lambda: None,
+    ) -> Entry:
+        """Take a step of the core now. Its receipts are written in the order of the steps.
+
+        ``stopped``: asked after it whether what it took in may go on.
+        """
         with self._lock:
             # Another stream, where the spool was taken away under us and a new one begun.
             self._redactor.stream_id = self._sealer.stream_id
             receipts = step(now())
+            refusal = stopped()
             ticket = self._sealer.submit(receipts) if receipts else None
         if ticket is not None and self._recorded is not None:
             self._tell(receipts, ticket, self._recorded)
-        return Entry(receipts, ticket)
+        return Entry(receipts, ticket, refusal)
 
     def locked(self, step: Callable[[], T]) -> T:
         """Take a step that leaves no receipt."""

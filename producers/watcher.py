@@ -10,7 +10,7 @@ from elicitation_receipts.producers.record import Recorded, Recorder
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.refusal import not_written, refuse
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stamp import stamp
@@ -35,13 +35,21 @@ class Watcher:
         self._recorder = Recorder(redactor, sealer, recorded)
 
     def observe(self, direction: Direction, line: bytes) -> Passage:
-        """What to send where instead of ``line``: itself, unless its receipts must not be lost."""
-        entry = self._recorder.record(lambda at: self._session.on_frame(direction, line, at))
-        if entry.wait() or self._recorder.may_lose:
+        """What to send where instead of ``line``: itself, unless it may not go on.
+
+        That is: policy stops a question in it, or its receipts must not be lost.
+        """
+        entry = self._recorder.record(
+            lambda at: self._session.on_frame(direction, line, at), lambda: self._session.stopped
+        )
+        is_written = entry.wait()
+        if entry.stopped is not None:
+            return refuse(direction, line, entry.stopped)
+        if is_written or self._recorder.may_lose:
             stamps = self._post.stamps and entry.puts_question
             return [(direction, stamp(line, self._post.policy) if stamps else line)]
         self._recorder.locked(lambda: self._session.retract(entry.receipts))
-        return refuse(direction, line, entry.reason.value)
+        return refuse(direction, line, not_written(entry.reason))
 
     def observe_oversized(self, direction: Direction) -> None:
         """A line too long to be read goes by."""

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 import idna
 
+from elicitation_receipts.schemas.address import DEFAULT_PORTS, read_address
 from elicitation_receipts.schemas.vocabulary import ORIGINATING_METHODS, PROTOCOL_REVISIONS
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,63}")
@@ -137,18 +138,14 @@ def _oddness(first: str, second: str) -> int:
 
 # --- addresses ------------------------------------------------------------------------
 
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 #: Schemes that say by themselves what an address is; their addresses have no origin.
 _OTHER_SCHEMES: Final = frozenset(
     {"about", "blob", "data", "file", "ftp", "javascript", "mailto", "tel", "vbscript", "ws", "wss"}
 )
 _NO_ORIGIN: Final = "other:"
 
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_PORT: Final = re.compile(r"0*([0-9]{1,5})")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _ORIGIN: Final = re.compile(r"(https?)://(.+?)(?::(0|[1-9][0-9]{0,4}))?")
-_C0_AND_SPACE: Final = "".join(map(chr, range(0x21)))
 
 
 def is_url_origin(text: str) -> bool:
@@ -156,7 +153,7 @@ def is_url_origin(text: str) -> bool:
     if match := _ORIGIN.fullmatch(text):
         scheme, host, port = match.groups()
         return (is_reference(host) or _is_host(host)) and (
-            port is None or (int(port) < 2**16 and int(port) != _DEFAULT_PORTS[scheme])
+            port is None or (int(port) < 2**16 and int(port) != DEFAULT_PORTS[scheme])
         )
     return text == _NO_ORIGIN or (text.endswith(":") and text[:-1] in _OTHER_SCHEMES)
 
@@ -170,33 +167,17 @@ def origin_of(url: str, reference: Callable[[str], str]) -> str:
     ``reference(host)``; an address that is neither http nor https is its scheme with a
     colon, where the scheme is well known, else ``other:``. Never raises.
     """
-    address = re.sub(r"[\t\n\r]", "", url.strip(_C0_AND_SPACE))
-    match = _SCHEME.match(address)
-    if match is None:
+    address = read_address(url)
+    if address is None:
         return _NO_ORIGIN
-    scheme = match[1].lower()
-    if scheme not in _DEFAULT_PORTS:
+    scheme = address.scheme
+    if scheme not in DEFAULT_PORTS:
         return f"{scheme}:" if scheme in _OTHER_SCHEMES else _NO_ORIGIN
-    authority = re.split(r"[/\\?#]", address[match.end() :].lstrip("/\\"), maxsplit=1)[0]
-    place = authority.rpartition("@")[2]
-    host, port = _split_port(place)
-    if port is None:
-        return f"{scheme}://{reference(place.lower())}"
-    name = _host_name(host) or reference(host.lower())
-    suffix = "" if port in ("", str(_DEFAULT_PORTS[scheme])) else f":{port}"
+    if address.port is None:
+        return f"{scheme}://{reference(address.place.lower())}"
+    name = _host_name(address.host) or reference(address.host.lower())
+    suffix = "" if address.port in ("", str(DEFAULT_PORTS[scheme])) else f":{address.port}"
     return f"{scheme}://{name}{suffix}"
-
-
-def _split_port(place: str) -> tuple[str, str | None]:
-    """Host and port; the port is empty where there is none, None where it is not valid."""
-    match = re.fullmatch(r"(\[.*\]|[^:]*)(?::(.*))?", place, re.DOTALL)
-    if match is None:
-        return place, None
-    host, port = match[1], match[2] or ""
-    digits = _PORT.fullmatch(port) if port.isascii() else None
-    if port and (digits is None or int(digits[1]) >= 2**16):
-        return host, None
-    return host, str(int(digits[1])) if digits else ""
 
 
 def _host_name(host: str) -> str | None:

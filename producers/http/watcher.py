@@ -23,7 +23,7 @@ from elicitation_receipts.producers.watcher import Passage
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
 from elicitation_receipts.producers.wire.moment import Moment
-from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.refusal import Refusal, not_written, refuse
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.errors import ReceiptsError
@@ -93,10 +93,10 @@ class HttpWatcher:
         """Whether a message goes on whose receipts are lost."""
         return self._recorder.may_lose
 
-    def record(self, step: Step) -> Entry:
+    def record(self, step: Step, stopped: Callable[[], Refusal | None] = lambda: None) -> Entry:
         """Take a step of the core; one that fails leaves nothing, and is accounted for."""
         try:
-            return self._recorder.record(step)
+            return self._recorder.record(step, stopped)
         except Exception as error:  # noqa: BLE001  (traffic goes on whatever the watcher does)
             name = error.reason if isinstance(error, ReceiptsError) else type(error).__name__
             self.unread(f"watcher_fault: {name}")
@@ -160,7 +160,7 @@ class WatchedExchange:
 
     async def body(self, body: bytes) -> Judged:
         """The body of a response in JSON, whole."""
-        entry = self._watcher.record(lambda at: self._exchange.on_frame(body, at))
+        entry = self._on_frame(body)
         return await self._judged(Direction.SERVER_TO_CLIENT, body, entry) or Judged(body)
 
     async def event(self, part: Event | Fragment) -> Judged:
@@ -171,12 +171,17 @@ class WatchedExchange:
             return Judged(part.data)
         if not part.data and part.id is None:
             return Judged(part.raw)
-        entry = self._watcher.record(lambda at: self._exchange.on_frame(part.data, at, part.id))
+        entry = self._on_frame(part.data, part.id)
         judged = await self._judged(Direction.SERVER_TO_CLIENT, part.data, entry, part.id)
         if judged is None:
             return Judged(part.raw)
         # Without its data it still says how far the stream has come.
         return Judged(part.with_data(judged.on or b""), judged.back)
+
+    def _on_frame(self, data: bytes, event_id: str | None = None) -> Entry:
+        return self._watcher.record(
+            lambda at: self._exchange.on_frame(data, at, event_id), lambda: self._exchange.stopped
+        )
 
     async def oversized(self, direction: Direction) -> None:
         """A body or event too long to read goes by."""
@@ -194,11 +199,18 @@ class WatchedExchange:
         self, direction: Direction, data: bytes, entry: Entry, event_id: str | None = None
     ) -> Judged | None:
         """None: it goes on as it is."""
-        if await entry.settled() or self._watcher.may_lose:
+        is_written = await entry.settled()
+        if entry.stopped is not None:
+            refusal = entry.stopped
+        elif is_written or self._watcher.may_lose:
             stamped = self._watcher.stamped(data, entry)
             return None if stamped is data else Judged(stamped)
-        self._watcher.locked(lambda: self._exchange.retract(entry.receipts, event_id))
-        lines = refuse(direction, data, entry.reason.value)
+        else:
+            refusal = not_written(entry.reason)
+            self._watcher.locked(lambda: self._exchange.retract(entry.receipts))
+        # Where the event is delivered once more, it is judged once more.
+        self._watcher.locked(lambda: self._exchange.forget(event_id))
+        lines = refuse(direction, data, refusal)
         return Judged(_text(lines, direction), _text(lines, direction.back))
 
 

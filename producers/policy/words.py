@@ -96,6 +96,7 @@ ABOUT_QUESTIONS: Final = frozenset(
         FindingName.BEFORE_INITIALIZED,
         FindingName.MODE_NOT_DECLARED,
         FindingName.MODE_NOT_ALLOWED,
+        FindingName.OVERSIZED_MESSAGE,
         FindingName.NO_ORIGINATING_REQUEST,
         FindingName.UNKNOWN_MODE,
         FindingName.MIXED_MODE_MEMBERS,

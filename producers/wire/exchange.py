@@ -19,6 +19,7 @@ from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.message import parse
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stream import Stream
@@ -159,6 +160,8 @@ class Exchange:
             # A stream resumed is the stream that broke off.
             self._stream = place.events.get(last, self._stream)
         self._delivered = False
+        #: Why the last frame may not go on, see :attr:`Session.stopped`; None: it may.
+        self.stopped: Refusal | None = None
 
     def on_request(self, body: bytes, at: Moment) -> list[Receipt]:
         """The request's body, whole."""
@@ -182,6 +185,7 @@ class Exchange:
 
     def on_frame(self, data: bytes, at: Moment, event_id: str | None = None) -> list[Receipt]:
         """A JSON body of the response, or one event's data. Empty data is no message."""
+        self.stopped = None
         if event_id and self._place.id is not None:  # without a session they may well be equal
             events = self._place.events
             if event_id in events:
@@ -200,11 +204,16 @@ class Exchange:
     def _on_frame(self, direction: Direction, data: bytes, at: Moment) -> list[Receipt]:
         session = self._place.session
         session.on_subject(self._subject)
-        return session.on_frame(direction, data, at, self._stream)
+        receipts = session.on_frame(direction, data, at, self._stream)
+        self.stopped = session.stopped
+        return receipts
 
-    def retract(self, receipts: list[Receipt], event_id: str | None = None) -> None:
+    def retract(self, receipts: list[Receipt]) -> None:
         """What left these receipts did not go on, see :meth:`Session.retract`."""
         self._place.session.retract(receipts)
+
+    def forget(self, event_id: str | None) -> None:
+        """The event did not go on: delivered once more, it is not the same message again."""
         if event_id:
             self._place.events.pop(event_id, None)
 

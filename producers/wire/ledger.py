@@ -11,14 +11,16 @@ from typing import Any
 from uuid import UUID
 
 from elicitation_receipts.producers.policy import Rules
-from elicitation_receipts.producers.policy.words import FieldNames
+from elicitation_receipts.producers.policy.words import Enforcement, FieldNames
 from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.screening.screen import Context, screen_question
 from elicitation_receipts.producers.wire.answer import Judgement
 from elicitation_receipts.producers.wire.leak import holds, texts_of
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.producers.wire.refusal import Refusal, blocked
 from elicitation_receipts.producers.wire.scribe import Post, Scribe
 from elicitation_receipts.producers.wire.trace import Trace
 from elicitation_receipts.schemas.receipt import Keyed, Receipt, Validation
@@ -33,6 +35,7 @@ from elicitation_receipts.schemas.vocabulary import (
     Outcome,
     Presentation,
     Proof,
+    Vantage,
 )
 
 #: Equal questions remembered per session, to notice one asked again.
@@ -55,8 +58,13 @@ class Ledger:
         self.redactor = redactor
         #: Whom the answers taken in since it was last emptied belong to.
         self.answered: list[Elicitation] = []
+        #: What has been asked since it was last emptied.
+        self.asked: list[Elicitation] = []
+        #: Why what was taken in last may not go on; None: it may.
+        self.stopped: Refusal | None = None
         #: Every elicitation still waiting for its answer or its proof, oldest first.
         self.running: dict[UUID, Elicitation] = {}
+        self._is_replay = post.vantage is Vantage.REPLAY
         self._scribe = Scribe(redactor, post, session)
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
 
@@ -90,8 +98,6 @@ class Ledger:
         found = [*question.findings, *findings]
         rules = self._rules(operation)
         mode = Mode.TASK_INPUT if carrier is Carrier.TASK else question.mode
-        if mode not in rules.modes and mode is not Mode.UNKNOWN:
-            found.append(FindingName.MODE_NOT_ALLOWED)
         ttl_s = self.policy.ttl.of(mode)
         deadline = None if ttl_s is None else at.wall_us + ttl_s * 1_000_000
         if not peers.declares(question.mode) and question.mode is not Mode.UNKNOWN:
@@ -117,7 +123,7 @@ class Ledger:
             if operation is not None:
                 operation.elicitations.append(elicitation)
             found.extend(self._asked_again(elicitation, at))
-            self._write(Event.REQUESTED, elicitation, at, found, first=True, **self._put(question))
+            self._put(elicitation, found, at, first=True)
             return elicitation
         found.extend(self._asked_after(previous.outcome))
         previous.past[previous.round] = (previous.outcome, previous.attempt)
@@ -135,7 +141,7 @@ class Ledger:
         previous.protocol_ids = protocol_ids
         if previous.round >= self.policy.thresholds.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
-        self._write(Event.REQUESTED, previous, at, found, **self._put(question))
+        self._put(previous, found, at, first=False)
         return previous
 
     def ask_in_vain(self, mode: Mode, operation: Operation, peers: Peers, at: Moment) -> None:
@@ -165,12 +171,50 @@ class Ledger:
         )
         self.refuse(elicitation, Outcome.UNSUPPORTED, DecidedBy.RUNTIME, at)
 
-    def _put(self, question: Question) -> dict[str, Any]:
-        return {
-            "outcome": Outcome.OPEN,
-            "decision": Decision.NOT_EVALUATED,
-            "derive": lambda _: {"validation": self._validation(question)},
-        }
+    def _put(
+        self, elicitation: Elicitation, findings: Sequence[FindingName], at: Moment, *, first: bool
+    ) -> None:
+        """Policy judges the question, and where it enforces stops one before it is put."""
+        question, operation = elicitation.question, elicitation.operation
+        context = Context(
+            method=operation.method if operation else None,
+            name=operation.name if operation else None,
+            mode=elicitation.mode,
+        )
+        screened = screen_question(question, findings, self.policy, context)
+        self.asked.append(elicitation)
+        self._write(
+            Event.REQUESTED,
+            elicitation,
+            at,
+            screened.findings,
+            first=first,
+            outcome=Outcome.OPEN,
+            decision=screened.decision,
+            derive=lambda _: {"validation": self._validation(question)},
+        )
+        if screened.blocking and self._enforces:
+            elicitation.stopped = blocked(screened.blocking, self.policy, elicitation.rules)
+            self.stopped = elicitation.stopped
+            self.refuse(
+                elicitation, Outcome.BLOCKED, DecidedBy.POLICY, at, findings=screened.blocking
+            )
+
+    @property
+    def _enforces(self) -> bool:
+        # What was recorded has gone on already.
+        return self.policy.enforcement is Enforcement.ENFORCE and not self._is_replay
+
+    def stop_asked(self, at: Moment) -> None:
+        """The message that asked does not go on: nothing else in it is put either."""
+        for elicitation in self.asked:
+            if elicitation.is_open:
+                elicitation.stopped = self.stopped
+                self.refuse(elicitation, Outcome.BLOCKED, DecidedBy.POLICY, at)
+
+    def stop_again(self, elicitation: Elicitation) -> None:
+        """The question comes once more, as it was: it is stopped as before, or not at all."""
+        self.stopped = self.stopped or elicitation.stopped
 
     def answer(
         self,

@@ -14,6 +14,7 @@ from elicitation_receipts.producers.wire.message import Key
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
+from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.trace import Trace
 from elicitation_receipts.schemas.receipt import Keyed
 from elicitation_receipts.schemas.vocabulary import (
@@ -74,6 +75,8 @@ class Elicitation:
     subject: Keyed | None = None
     #: Completed by the server's own record: the notification that follows tells nothing new.
     recorded_complete: bool = False
+    #: Why policy stopped it; None: it did not.
+    stopped: Refusal | None = None
     #: False where only its refusal was seen (-32021): there is no text to digest.
     question_seen: bool = True
     #: Texts of what was submitted, to notice one in an error. Memory only.

@@ -78,7 +78,7 @@ class RoundTrips:
         findings: list[FindingName],
     ) -> Elicitation:
         peers = operation.peers
-        question = read_question(request.get("params"), peers.revision, self._ledger.policy)
+        question = read_question(request.get("params"), peers.revision)
         earlier = operation.keys.get(key)
         same = earlier is not None and earlier.question.shape == question.shape
         protocol_ids = [

@@ -95,7 +95,7 @@ class ServerRequests:
             found.append(FindingName.BATCH_ARRAY)
         if repeats(message.members):
             found.append(FindingName.DUPLICATE_MEMBER)
-        question = read_question(message.members.get("params"), peers.revision, self._ledger.policy)
+        question = read_question(message.members.get("params"), peers.revision)
         key = message.key
         carrier = Carrier.SERVER_REQUEST
         if operation is not None and operation is self._tasks.operation_of(message.params):
@@ -121,8 +121,19 @@ class ServerRequests:
             trace=trace_of(message.params),
         )
         self._await(key, message, elicitation)
+        if elicitation.stopped is not None:
+            self._end(key)  # it has its answer, from us
         if question.elicitation_id is not None:
             self._completions.expect(question.elicitation_id, elicitation)
+
+    def on_repeated(self, key: Key) -> None:
+        """A question is delivered once more: what stopped it stops it again."""
+        for put in self._ended.get(key, ()):
+            self._ledger.stop_again(put.elicitation)
+
+    def is_stopped(self, key: Key) -> bool:
+        """Whether policy stopped the question put under ``key``."""
+        return any(put.elicitation.stopped is not None for put in self._ended.get(key, ()))
 
     def _await(self, key: Key, message: Message, elicitation: Elicitation) -> None:
         if message.has_usable_id:

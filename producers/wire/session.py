@@ -18,6 +18,7 @@ from elicitation_receipts.producers.wire.message import Key, Message, as_object,
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
 from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.round_trip import RoundTrips
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.server_request import ServerRequests
@@ -80,15 +81,26 @@ class Session:
         if not frame.is_json:
             self._note_once(FindingName.MALFORMED_MESSAGE, direction, at)
         self._ledger.answered.clear()
+        self._ledger.asked.clear()
+        self._ledger.stopped = None
         self._expire(at)
         for message in frame.messages:
             if direction is Direction.CLIENT_TO_SERVER:
                 self._from_client(message, at, stream)
-            elif not self._is_repeated(message, raw, stream):
+            elif self._is_repeated(message, raw, stream):
+                self._server_requests.on_repeated(message.key)
+            else:
                 self._from_server(message, at, stream)
+        if self._ledger.stopped is not None:
+            self._ledger.stop_asked(at)
         if stream is not None:
             stream.answered += self._ledger.answered
         return self._ledger.take()
+
+    @property
+    def stopped(self) -> Refusal | None:
+        """Why the last frame may not go on: policy stopped a question in it. None: it may."""
+        return self._ledger.stopped
 
     def on_undelivered(self, stream: Stream, at: Moment) -> list[Receipt]:
         """The server never got what the client sent on ``stream``: no answer in it counts."""
@@ -179,7 +191,9 @@ class Session:
         first, text = self._delivered.setdefault(message.key, (stream, raw))
         if len(self._delivered) > _REMEMBERED:
             self._delivered.pop(next(iter(self._delivered)))
-        return first is not stream and text == raw
+        return text == raw and (
+            first is not stream or self._server_requests.is_stopped(message.key)
+        )
 
     # From the client
 
@@ -294,6 +308,7 @@ class Session:
         if operation is not None:
             operation.peers = operation.peers.with_result_meta(result)
             self._on_operation_response(operation, message, result, at)
+            self._end_if_stopped(operation, at)
         elif (cancelled := self._cancelled.pop(key, None)) is not None:
             self._ledger.finish(cancelled, *_kind(message, result), at)
         else:
@@ -325,6 +340,13 @@ class Session:
             return
         self._ledger.finish(operation, kind, members, at)
         self._operations.end(operation)
+
+    def _end_if_stopped(self, operation: Operation, at: Moment) -> None:
+        """Where a question in its result was stopped, the client is given an error for it."""
+        if self._ledger.stopped is not None and not operation.ended:
+            self._ledger.stop_asked(at)
+            self._ledger.finish(operation, OperationResult.ERROR, None, at)
+            self._operations.end(operation)
 
     def _note_once(self, finding: FindingName, direction: Direction, at: Moment) -> None:
         """A stray finding that would otherwise repeat with every message: once a session."""

@@ -129,12 +129,12 @@ class Tasks:
             return
         earlier = operation.keys.get(key)
         peers = operation.peers
-        question = read_question(
-            as_object(request).get("params"), peers.revision, self._ledger.policy
-        )
+        question = read_question(as_object(request).get("params"), peers.revision)
         same = earlier is not None and earlier.question.shape == question.shape
-        if same and key in operation.asked_keys:
-            return  # the poll repeats a question it has shown before
+        if earlier is not None and same and key in operation.asked_keys:
+            # The poll repeats a question it has shown before, or would have shown.
+            self._ledger.stop_again(earlier)
+            return
         operation.keys[key] = self._ledger.ask(
             Carrier.TASK,
             question,

@@ -46,7 +46,7 @@ class UrlRequired:
         if message.in_batch:
             findings.append(FindingName.BATCH_ARRAY)
         for entry in entries:
-            question = read_question(entry, peers.revision, self._ledger.policy)
+            question = read_question(entry, peers.revision)
             protocol_ids = [(ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))]
             if question.elicitation_id is not None:
                 protocol_ids.append((ReferenceKind.ELICITATION_ID, question.elicitation_id))

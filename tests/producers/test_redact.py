@@ -12,7 +12,6 @@ from conversation import KEYS, form_params, url_params
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.redact import Redactor, count_dropped
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question, read_question
@@ -29,7 +28,7 @@ def redactor(**changes: Any) -> Redactor:
 
 
 def asked(params: object) -> Question:
-    return read_question(params, "2025-11-25", BUILT_IN)
+    return read_question(params, "2025-11-25")
 
 
 # Names

@@ -250,7 +250,8 @@ def test_a_question_taken_back_is_read_when_it_is_delivered_again() -> None:
     traffic = Traffic()
     asking = traffic.open(call(1))
     traffic.say(asking, form(7), id="e1")
-    asking.retract(traffic.receipts, "e1")
+    asking.retract(traffic.receipts)
+    asking.forget("e1")
     traffic.say(asking, form(7), id="e1")
     assert [receipt.event for receipt in traffic.receipts] == [Event.REQUESTED] * 2
 

@@ -136,7 +136,7 @@ def test_a_schema_of_a_megabyte_with_ten_thousand_properties() -> None:
     talk.client(accept(7, {"field1": "x"}))
     talk.server(success(1))
     assert talk.story == [
-        "requested open [too_many_fields]",
+        "requested open [oversized_message too_many_fields]",
         "answered invalid by person_claimed [accept_schema_mismatch]",
         "resumed (success)",
     ]

@@ -355,7 +355,11 @@ def test_an_ordinary_text_holds_no_address() -> None:
         ("javascript:alert(1)", {"url_scheme"}, "javascript:"),
         ("ftp://pay.example/", {"url_scheme"}, "ftp:"),
         ("myapp://pay", {"url_scheme"}, "other:"),
-        ("https://user:pass@pay.example/", {"url_userinfo"}, "https://pay.example"),
+        (
+            "https://user:pass@pay.example/",
+            {"url_userinfo", "credential_in_url"},
+            "https://pay.example",
+        ),
         ("https://user@pay.example/", {"url_userinfo"}, "https://pay.example"),
         ("https://xn--e1afmkfd.example/", {"url_punycode"}, "https://xn--e1afmkfd.example"),
         ("https://пример.example/", {"url_punycode"}, "https://xn--e1afmkfd.example"),
@@ -363,7 +367,7 @@ def test_an_ordinary_text_holds_no_address() -> None:
         ("https://[2001:db8::1]/", {"url_ip_literal"}, "https://[2001:db8::1]"),
         (
             "http://a:b@192.0.2.1/",
-            {"url_not_https", "url_userinfo", "url_ip_literal"},
+            {"url_not_https", "url_userinfo", "url_ip_literal", "credential_in_url"},
             "http://192.0.2.1",
         ),
     ],
@@ -431,7 +435,7 @@ def test_a_question_without_a_canonical_form_is_recorded_with_nothing_derived() 
 
 
 def test_a_question_holds_what_an_answer_is_judged_by() -> None:
-    asked = read_question(form_params(required=["branch", 5]), SECOND, BUILT_IN)  # type: ignore[list-item]
+    asked = read_question(form_params(required=["branch", 5]), SECOND)  # type: ignore[list-item]
     assert asked.properties == ["branch"]
     assert asked.required == ["branch"]
     assert not asked.is_defective

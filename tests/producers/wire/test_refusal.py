@@ -9,14 +9,15 @@ import pytest
 from conversation import accept, call, completion, error, form, interim, success
 
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.refusal import refuse
+from elicitation_receipts.producers.wire.refusal import not_written, refuse
+from elicitation_receipts.schemas.vocabulary import LossReason
 
 TO_CLIENT, TO_SERVER = Direction.SERVER_TO_CLIENT, Direction.CLIENT_TO_SERVER
 
 
 def told(direction: Direction, message: object) -> list[tuple[Direction, Any]]:
     """What is sent instead of ``message``."""
-    lines = refuse(direction, json.dumps(message).encode(), "disk_full")
+    lines = refuse(direction, json.dumps(message).encode(), not_written(LossReason.DISK_FULL))
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for _, line in lines)
     return [(way, json.loads(line)) for way, line in lines]
 

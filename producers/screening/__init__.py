@@ -1,0 +1,1 @@
+"""Screening: what a policy has to say about a question before a person sees it."""
