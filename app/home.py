@@ -46,6 +46,14 @@ class Home:
         return self.path / "keys"
 
     @property
+    def signing_keys(self) -> Path:
+        return self.keys / "signing"
+
+    @property
+    def evidence(self) -> Path:
+        return self.path / "evidence"
+
+    @property
     def settings_file(self) -> Path:
         return self.path / FILE_NAME
 

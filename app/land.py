@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated
 
 import typer
 
+from elicitation_receipts.checkpointing import Checkpointing
 from elicitation_receipts.consumers.landing import Lander, LandingSummary, Warehouse
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.source import Source, SpoolSource
@@ -34,8 +35,9 @@ def land(
 ) -> None:
     """Land receipts in the home's DuckDB database, each once.
 
-    They come from Kafka where an address is set, else from this home's spool. SIGTERM lets
-    the batch at hand be finished.
+    They come from Kafka where an address is set, else from this home's spool. With --follow
+    checkpoints are signed too (see `receipts checkpoint`). SIGTERM lets the batch at hand be
+    finished.
     """
     invocation: Invocation = context.obj
     settings = invocation.load_settings(
@@ -56,7 +58,8 @@ def land(
         lander = Lander(
             Warehouse(home.warehouse), source, open_keyring(home, settings).lander(), Metrics()
         )
-        summary = lander.land(follow=follow, stop=stop, progress=progress)
+        with Checkpointing(home, settings).beside() if follow else nullcontext():
+            summary = lander.land(follow=follow, stop=stop, progress=progress)
     typer.echo(
         f"landed {summary.landed}, duplicates {summary.duplicates}, "
         f"rejected {summary.rejected}, breaks {summary.breaks}"

@@ -57,6 +57,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "canary": _of_catalogue("canary"),
     "keys": _app_of("keys"),
     "lookup": _app_of("lookup"),
+    "checkpoint": _app_of("checkpoint"),
+    "verify": _app_of("verify"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

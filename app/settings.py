@@ -111,6 +111,15 @@ class Settings:
     keys_command: str | None = _setting(
         None, "A command that keeps the keys (list, get, make, destroy); without: the key folder."
     )
+    checkpoint_every: float = _setting(
+        60.0,
+        "Seconds between checkpoints, where they are signed at a cadence.",
+        must=(lambda seconds: seconds > 0, "more than 0"),
+    )
+    checkpoint_to: str | None = _setting(
+        None,
+        "Further places for checkpoints, with commas: a directory, git:PATH, kafka:TOPIC.",
+    )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."
     )

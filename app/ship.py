@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
+from elicitation_receipts.checkpointing import Checkpointing
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.producers.recover import recover
@@ -37,7 +39,8 @@ def ship(
 ) -> None:
     """Ship receipts from the home's spool to Kafka, each stream in order.
 
-    A receipt counts as shipped once Kafka has acknowledged it. SIGTERM lets the batch at hand
+    A receipt counts as shipped once Kafka has acknowledged it. With --follow checkpoints are
+    signed too (see `receipts checkpoint`). SIGTERM lets the batch at hand
     be finished.
     """
     invocation: Invocation = context.obj
@@ -64,5 +67,6 @@ def ship(
                 show(done, sum(one.next_sequence - one.shipped_next for one in spool.streams()))
 
         shipper = Shipper(spool, settings, timeout=timeout)
-        shipped = shipper.run(follow=follow, stop=stop, progress=progress)
+        with Checkpointing(home, loaded.settings).beside() if follow else nullcontext():
+            shipped = shipper.run(follow=follow, stop=stop, progress=progress)
     typer.echo(f"shipped {shipped}")

@@ -1,0 +1,201 @@
+"""``receipts verify``: receipts against what was signed about them, offline."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from elicitation_receipts.evidence.note import VerifierKey, read_keys
+from elicitation_receipts.evidence.report import Report, Verdict
+from elicitation_receipts.evidence.signing import SigningKeys
+from elicitation_receipts.evidence.source import Source
+from elicitation_receipts.evidence.store import Evidence, read_files, read_folder
+from elicitation_receipts.evidence.verify import Question
+from elicitation_receipts.evidence.verify import verify as verify_source
+from elicitation_receipts.evidence_sources import open_source
+from elicitation_receipts.home import Home
+from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.moment import read_moment
+from elicitation_receipts.progress import progress_bar
+from elicitation_receipts.queries.catalogue import Result
+from elicitation_receipts.queries.render import Format, render, save
+from elicitation_receipts.schemas.errors import EvidenceError, HomeError, UsageError
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A bundle, a database, a Parquet file, a spool or a dump of the topic; "
+            "without it the home's database, or its spool where nothing has landed.",
+            show_default=False,
+        ),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(help="Folder of checkpoints to verify by; without it the home's."),
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Earlier checkpoint, registry, folder or bundle to go on from."),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="File of the verifier keys that count, had from elsewhere."),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="The newest signature must be of this time or later.", metavar="TIME"),
+    ] = None,
+    stream: Annotated[list[str] | None, typer.Option(help="Only this stream.")] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="A table for people; json, csv or parquet.")
+    ] = Format.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file instead, whole or not at all.")
+    ] = None,
+) -> None:
+    """Verify integrity, order, completeness, authenticity, freshness, continuity, and holes.
+
+    Each has a verdict of its own: holds, fails, or not checked, and why. Exit code 0: all that
+    was asked for holds; 1: something fails; 4: not enough to say. No network is used.
+    """
+    invocation: Invocation = context.obj
+    with _opened(invocation, source, evidence) as (receipts, came_along):
+        question = Question(
+            evidence=came_along,
+            against={str(path): _earlier(path) for path in against or ()},
+            pins=None if keys is None else _pins(keys),
+            as_of=None if as_of is None else read_moment("as_of", as_of),
+            only=None if not stream else [_stream(each) for each in stream],
+        )
+        with progress_bar("verifying") as show:
+
+            def progress(done: int) -> None:
+                if show is not None and receipts.count is not None:
+                    show(done, max(0, receipts.count - done))
+
+            report = verify_source(receipts, question, progress)
+    result = as_result(report)
+    if form is Format.TABLE:
+        result = _without_empty_columns(result)
+    if output is None:
+        render(result, form, sys.stdout)
+    else:
+        save(result, form, output)
+    raise typer.Exit(report.exit_code)
+
+
+def as_result(report: Report) -> Result:
+    """A row a verdict, and under each that fails a row a finding."""
+    rows: list[tuple[str | int | None, ...]] = []
+    for answer in report.answers:
+        rows.append((answer.check, answer.verdict, None, None, None, None, answer.reason))
+        rows += [
+            (
+                finding.check,
+                Verdict.FAILS,
+                finding.kind,
+                str(finding.stream_id) if finding.stream_id else None,
+                finding.sequence,
+                finding.field,
+                finding.detail,
+            )
+            for finding in report.findings
+            if finding.check is answer.check
+        ]
+    notes = (f"{report.unlisted} more findings",) if report.unlisted else ()
+    return Result(
+        ("check", "verdict", "class", "stream", "sequence", "field", "reason"),
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "VARCHAR", "VARCHAR"),
+        tuple(rows),
+        notes,
+    )
+
+
+def _without_empty_columns(result: Result) -> Result:
+    """What people need to see: nothing is wrong nowhere."""
+    places = [
+        place
+        for place in range(len(result.columns))
+        if any(row[place] is not None for row in result.rows)
+    ]
+    return replace(
+        result,
+        columns=tuple(result.columns[place] for place in places),
+        types=tuple(result.types[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in result.rows),
+    )
+
+
+@contextmanager
+def _opened(
+    invocation: Invocation, source: Path | None, folder: Path | None
+) -> Iterator[tuple[Source, Evidence]]:
+    """What to verify, and what came with it."""
+    home = None
+    try:
+        home = invocation.home(create=False)
+    except HomeError:
+        if source is None:
+            raise
+    if source is None:
+        assert home is not None  # noqa: S101  (else it was raised)
+        source = home.warehouse if home.warehouse.exists() else home.spool
+    with open_source(source) as receipts:
+        yield receipts, _evidence(home, folder)
+
+
+def _evidence(home: Home | None, folder: Path | None) -> Evidence:
+    if folder is not None:
+        return _folder(folder)
+    if home is None:
+        return Evidence()
+    evidence = read_folder(home.evidence)
+    # Its keys are where only its owner can write; those beside the notes are for others.
+    evidence.keys = SigningKeys.open(home.signing_keys).public() or evidence.keys
+    return evidence
+
+
+def _earlier(path: Path) -> Evidence:
+    if path.is_dir():
+        return _folder(path)
+    try:
+        return read_files([(path.name, path.read_bytes())])
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _folder(path: Path) -> Evidence:
+    if not path.is_dir():
+        raise UsageError("not_a_folder", f"{path} is no folder of checkpoints")
+    return read_folder(path)
+
+
+def _pins(path: Path) -> Sequence[VerifierKey]:
+    try:
+        return read_keys(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _stream(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise UsageError("stream_invalid", "--stream takes a stream's id, a UUID") from None
+
+
+def _unreadable(path: Path, error: OSError) -> EvidenceError:
+    return EvidenceError("evidence_unreadable", f"cannot read {path} ({error.strerror}); check it")

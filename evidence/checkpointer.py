@@ -1,0 +1,166 @@
+"""The checkpointer: signs how far every stream has come, and never takes back what it signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+from elicitation_receipts.evidence import frontier_file
+from elicitation_receipts.evidence.note import Note, SignatureFault
+from elicitation_receipts.evidence.registry import Entry, Registry, installed_schemas
+from elicitation_receipts.evidence.signing import SigningKeys
+from elicitation_receipts.evidence.store import (
+    REGISTRY,
+    checkpoint_file,
+    read_folder,
+    write_folder,
+)
+from elicitation_receipts.evidence.tree import Frontier
+from elicitation_receipts.schemas.errors import EvidenceError
+from elicitation_receipts.schemas.lock import FileLock
+
+_LOCK_NAME: Final = "evidence.lock"
+
+
+class Extent(NamedTuple):
+    """A stream and how far its receipts reach in a source: up to ``next_sequence``, at most."""
+
+    stream_id: UUID
+    tenant: str
+    next_sequence: int
+
+
+class Leaves(Protocol):
+    """Synced receipts, as a checkpointer sees them."""
+
+    def extents(self) -> Sequence[Extent]:
+        """Every stream, in the order they were opened."""
+
+    def leaves(self, stream_id: UUID, first: int) -> Iterator[bytes]:
+        """The leaf hashes of a stream from ``first`` on, up to the first gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What was signed: ``files`` by their names below the folder of evidence."""
+
+    registry: Registry
+    grown: int
+    receipts: int
+    files: Mapping[str, bytes]
+
+
+def sign_checkpoints(
+    folder: Path, keys: SigningKeys, sources: Iterable[Leaves], now: datetime
+) -> Signed:
+    """Sign every stream of ``sources`` as far as it has come, and put the notes in ``folder``.
+
+    A stream in several sources is read from the first. Streams that were signed before and
+    are in none stay listed. Raises :class:`EvidenceError`: ``stream_behind`` where a stream
+    is shorter than what was signed, ``stream_changed`` where its beginning is not what was
+    signed, ``registry_not_ours``, ``evidence_unreadable``, ``evidence_unwritable``; and
+    :class:`KeyringError`.
+    """
+    write_folder(folder, {})
+    with FileLock(folder / _LOCK_NAME):
+        before = _newest(folder, keys)
+        streams = dict(before.streams) if before else {}
+        trees: dict[UUID, Frontier] = {}
+        for source in sources:
+            for extent in source.extents():
+                if extent.stream_id not in trees:
+                    tree = _grown(folder, extent, source, streams.get(extent.stream_id))
+                    trees[extent.stream_id] = tree
+                    if tree.size:
+                        streams[extent.stream_id] = Entry(
+                            extent.stream_id, extent.tenant, tree.size - 1, tree.root()
+                        )
+        registry = Registry(now, installed_schemas(), streams)
+        grown = [
+            entry.checkpoint
+            for entry in streams.values()
+            if before is None or before.streams.get(entry.stream_id) != entry
+        ]
+        notes = {each: bytes(keys.sign(each.text)) for each in grown}
+        files = {
+            **key_files(keys),
+            # First: a checkpoint that its registry does not list is what a cut looks like.
+            REGISTRY: bytes(keys.sign(registry.text)),
+            **{checkpoint_file(each): note for each, note in notes.items()},
+        }
+        frontiers = {
+            frontier_file.name(each.stream_id): frontier_file.dump(trees[each.stream_id])
+            for each in grown
+        }
+        write_folder(folder, files | frontiers)
+    return Signed(registry, len(grown), sum(each.last + 1 for each in streams.values()), files)
+
+
+def key_files(keys: SigningKeys) -> dict[str, bytes]:
+    """The public side of signing keys: verifier keys, and the notes that name successors."""
+    files = {f"keys/{n:04}.vkey": f"{key}\n".encode() for n, key in enumerate(keys.public(), 1)}
+    rotations = {f"keys/{n:04}.note": bytes(note) for n, note in enumerate(keys.rotations(), 2)}
+    return files | rotations
+
+
+def _newest(folder: Path, keys: SigningKeys) -> Registry | None:
+    """The registry that was signed last."""
+    path = folder / REGISTRY
+    if not path.exists():
+        return None
+    try:
+        note = Note.parse(path.read_bytes())
+        note.signer(keys.public())
+        return Registry.parse(note.text)
+    except (SignatureFault, EvidenceError, OSError) as error:
+        raise EvidenceError(
+            "registry_not_ours",
+            f"{path} was not signed by this home's keys, or is damaged: verify it against a "
+            "copy you trust, put it back, or move the folder away to start anew",
+        ) from error
+
+
+def _grown(folder: Path, extent: Extent, source: Leaves, entry: Entry | None) -> Frontier:
+    """The tree of a stream as far as it has come, from what was signed on."""
+    size = entry.last + 1 if entry else 0
+    if extent.next_sequence < size:
+        raise EvidenceError(
+            "stream_behind",
+            f"stream {extent.stream_id} has {extent.next_sequence} receipts and {size} were "
+            "signed: put back what is missing; nothing was signed",
+        )
+    tree = frontier_file.load(folder, extent.stream_id)
+    if entry and (tree is None or (tree.size, tree.root()) != (size, entry.root)):
+        tree = _rebuilt(folder, extent.stream_id, source, entry)
+    tree = tree if entry and tree else Frontier()
+    for leaf in source.leaves(extent.stream_id, tree.size):
+        tree.append(leaf)
+    return tree
+
+
+def _rebuilt(folder: Path, stream_id: UUID, source: Leaves, entry: Entry) -> Frontier:
+    """The tree that was signed, from its receipts and, for what was dropped, its seals."""
+    tree = Frontier()
+    seals = sorted(
+        (each.content for each in read_folder(folder).seals if each.content.stream_id == stream_id),
+        key=lambda each: each.first,
+    )
+    for sealed in seals:
+        if sealed.first == tree.size and next(source.leaves(stream_id, tree.size), None) is None:
+            for node in sealed.nodes:
+                tree.add(node)
+    for leaf in source.leaves(stream_id, tree.size):
+        if tree.size > entry.last:
+            break
+        tree.append(leaf)
+    if (tree.size, tree.root()) != (entry.last + 1, entry.root):
+        raise EvidenceError(
+            "stream_changed",
+            f"stream {stream_id} is not what was signed up to sequence {entry.last}: "
+            "`receipts verify` says where; nothing was signed",
+        )
+    return tree
