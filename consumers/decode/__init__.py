@@ -15,6 +15,7 @@ receipt under the newest schema it hands down to the reference, which lands it o
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 
 from elicitation_receipts.consumers.decode.decoded import Decode, Decoded
 
@@ -24,6 +25,10 @@ __all__ = ["Decode", "Decoded", "best_rung"]
 @cache
 def best_rung() -> Decode:
     """The fastest rung that can be had with what is installed."""
+    if find_spec("numpy") and find_spec("pyarrow"):
+        from elicitation_receipts.consumers.decode.columnar import decode_columns
+
+        return decode_columns
     from elicitation_receipts.consumers.decode.generated import decode_by_generated
 
     return decode_by_generated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import duckdb
@@ -14,10 +14,6 @@ from elicitation_receipts.consumers.decode.record import Reject
 from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.consumers.source import Record
 from elicitation_receipts.schemas.vocabulary import Carrier, DecidedBy, Event, Mode, Outcome
-
-#: What stands in a row of ``receipts`` behind the columns of the receipt itself; the landing
-#: adds the source and the time.
-PROVENANCE: Final = ("leaf_hash", "fingerprint")
 
 
 class Sighting(NamedTuple):
@@ -103,6 +99,54 @@ class ListedRows:
         places = [columns().index(name) for name in Sighting._fields]
         for at in chosen:
             yield Sighting.of([self._rows[at][place] for place in places])
+
+
+class JoinedRows:
+    """Rows of two kinds; ``order``: for each place, which of the two and the place there."""
+
+    def __init__(self, kinds: tuple[Rows, Rows], order: Sequence[tuple[int, int]]) -> None:
+        self._kinds = kinds
+        self._order = order
+
+    def insert(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        chosen: Sequence[int],
+        source: str,
+        landed_at: datetime,
+    ) -> None:
+        for number, rows in enumerate(self._kinds):
+            of_this = [
+                place for kind, place in map(self._order.__getitem__, chosen) if kind == number
+            ]
+            rows.insert(database, of_this, source, landed_at)
+
+    def sightings(self, chosen: Sequence[int]) -> Iterator[Sighting]:
+        for kind, place in map(self._order.__getitem__, chosen):
+            yield from self._kinds[kind].sightings([place])
+
+
+def joined(records: Sequence[Record], first: Decoded, second: Decoded) -> Decoded:
+    """Two parts of one batch as one, in the order of its ``records``."""
+    parts = (first, second)
+    at = {id(record): number for number, record in enumerate(records)}
+    order = [
+        (kind, place)
+        for _, kind, place in sorted(
+            (at[id(record)], kind, place)
+            for kind, part in enumerate(parts)
+            for place, record in enumerate(part.records)
+        )
+    ]
+    return Decoded(
+        records=[parts[kind].records[place] for kind, place in order],
+        stream_ids=[parts[kind].stream_ids[place] for kind, place in order],
+        sequences=[parts[kind].sequences[place] for kind, place in order],
+        previous_hashes=[parts[kind].previous_hashes[place] for kind, place in order],
+        leaves=[parts[kind].leaves[place] for kind, place in order],
+        rows=JoinedRows((first.rows, second.rows), order),
+        rejects=[*first.rejects, *second.rejects],
+    )
 
 
 class ExpectedKeys(dict[bytes, bytes]):

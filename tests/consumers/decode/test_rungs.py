@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from make_receipt import make_receipt, receipts
 
 from elicitation_receipts.consumers.decode import Decode
+from elicitation_receipts.consumers.decode.columnar import decode_columns
 from elicitation_receipts.consumers.decode.generated import decode_by_generated
 from elicitation_receipts.consumers.decode.reference import decode_by_reference
 from elicitation_receipts.consumers.source import Record
@@ -51,7 +52,7 @@ from elicitation_receipts.schemas.vocabulary import (
     Vantage,
 )
 
-RUNGS = [decode_by_generated]
+RUNGS = [decode_by_generated, decode_columns]
 AT = datetime(2026, 11, 30)  # noqa: DTZ001  (as the column takes it)
 KEYED = Keyed("0123456789ab", b"\x07" * 32)
 #: A receipt in which nothing is absent and every list has members.
@@ -215,11 +216,10 @@ def test_every_length(database: duckdb.DuckDBPyConnection, rung: Decode) -> None
 def test_plain_receipts_are_not_left_to_the_reference(
     rung: Decode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(record: Record) -> None:
+    def refuse(message: bytes) -> None:
         raise AssertionError("the reference was asked")
 
-    module = rung.__module__
-    monkeypatch.setattr(f"{module}.decode_record", refuse)
+    monkeypatch.setattr("elicitation_receipts.consumers.decode.record.decode", refuse)
     messages = [encode(FULL), encode(make_receipt()), encode(replace(FULL, sequence=2**63 - 1))]
     decoded = rung([record_of(offset, message) for offset, message in enumerate(messages)])
     assert len(decoded.records) == len(messages)
