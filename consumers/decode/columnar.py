@@ -81,12 +81,19 @@ def _decoded(records: Sequence[Record], messages: Sequence[bytes], table: pa.Tab
     return Decoded(
         records=records,
         stream_ids=[message[_STREAM_ID] for message in messages],
-        sequences=table["sequence"].to_pylist(),
-        previous_hashes=table["previous_hash"].to_pylist(),
+        sequences=table["sequence"].to_numpy().tolist(),
+        previous_hashes=_items(table["previous_hash"].combine_chunks(), 32),
         leaves=leaves,
         rows=ColumnRows(table, installed().newest.fingerprint),
         rejects=[],
     )
+
+
+def _items(column: pa.FixedSizeBinaryArray, size: int) -> list[bytes]:
+    """The values of a column without nulls; its own `to_pylist` makes an object more of each."""
+    data = column.buffers()[1].to_pybytes()
+    start = column.offset * size
+    return [data[at : at + size] for at in range(start, start + len(column) * size, size)]
 
 
 class ColumnRows:
