@@ -59,6 +59,7 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "lookup": _app_of("lookup"),
     "checkpoint": _app_of("checkpoint"),
     "verify": _app_of("verify"),
+    "gate": _of_catalogue("gate"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -42,13 +43,24 @@ def render(result: Result, form: Format, stream: TextIO) -> None:
 
 def save(result: Result, form: Format, path: Path) -> None:
     """Write the result to a file that is there whole or not at all; it replaces an older one."""
+    if form is Format.PARQUET:
+        with _written(path) as place:
+            _parquet(result, place)
+    else:
+        save_text(lambda stream: render(result, form, stream), path)
+
+
+def save_text(write: Callable[[TextIO], None], path: Path) -> None:
+    """The same for any text: UTF-8, its line ends as they are written."""
+    with _written(path) as place, place.open("w", encoding="utf-8", newline="") as stream:
+        write(stream)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
     try:
         with whole_file(path) as place:
-            if form is Format.PARQUET:
-                _parquet(result, place)
-            else:
-                with place.open("w", encoding="utf-8", newline="") as stream:
-                    render(result, form, stream)
+            yield place
     except (OSError, duckdb.IOException) as error:
         raise ReportError(
             "output_unwritable", f"cannot write {path}: check that its folder is there and yours"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from jsonschema import Draft202012Validator
-
-from elicitation_receipts.schemas.errors import UsageError
+from elicitation_receipts.queries.data_file import read_data_file
 
 _FILES: Final = resources.files(__package__)
 #: Measures that are a median wait; all others are shares of the questions put.
@@ -51,9 +48,9 @@ def load(path: Path | None = None) -> Thresholds:
 
     Raises UsageError ``thresholds_unreadable`` or ``thresholds_invalid``.
     """
-    given: Mapping[str, Any] = json.loads(_FILES.joinpath("thresholds.json").read_text("utf-8"))
+    given = json.loads(_FILES.joinpath("thresholds.json").read_text("utf-8"))
     if path is not None:
-        given = {**given, **_read(path)}
+        given |= read_data_file(path, _FILES.joinpath("thresholds.schema.json"), "thresholds")
     return Thresholds(
         given["alpha"],
         given["minimum"],
@@ -63,18 +60,3 @@ def load(path: Path | None = None) -> Thresholds:
             for name, limit in given["measures"].items()
         ),
     )
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        given = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            "thresholds_unreadable", f"cannot read {path} ({error.strerror})"
-        ) from error
-    except ValueError as error:
-        raise UsageError("thresholds_invalid", f"{path} is no JSON: {error}") from None
-    schema = json.loads(_FILES.joinpath("thresholds.schema.json").read_text("utf-8"))
-    for wrong in Draft202012Validator(schema).iter_errors(given):
-        raise UsageError("thresholds_invalid", f"{path}, at {wrong.json_path}: {wrong.message}")
-    return dict(given)

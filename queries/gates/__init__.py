@@ -1,1 +1,1 @@
-"""The promotion gates: what one combination of client, server and flow has shown, by rules that are data."""
+"""The promotion gates: what a combination of client, server and flow has shown, by rules."""
