@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -66,7 +67,7 @@ def _validator() -> Any:
     formats.checks("identifier")(_unless_text(identifiers.is_identifier))
     formats.checks("version")(_unless_text(identifiers.is_version))
     formats.checks("url-origin")(_unless_text(_is_origin))
-    formats.checks("date")(FormatChecker.checkers["date"][0])
+    formats.checks("date", raises=ValueError)(_unless_text(date.fromisoformat))
     schema = resources.files("elicitation_receipts.schemas").joinpath(_SCHEMA).read_text("utf-8")
     return Draft202012Validator(json.loads(schema), format_checker=formats)
 
@@ -94,14 +95,10 @@ def _reasons(path: Path, error: ValidationError) -> Iterator[tuple[str, Path, st
             for key in value:
                 if key not in known:
                     yield "policy_unknown_key", (*path, key), _unknown("key", key, known)
-        case "propertyNames":
-            known = rule["enum"]
-            for key in value:
-                if key not in known:
-                    yield "policy_unknown_key", (*path, key), _unknown("key", key, known)
+        case "enum" if "propertyNames" in error.absolute_schema_path:
+            yield "policy_unknown_key", (*path, value), _unknown("key", value, rule)
         case "enum":
-            if error.parent is None or error.parent.validator != "propertyNames":
-                yield "policy_unknown_word", path, _unknown("word", value, rule)
+            yield "policy_unknown_word", path, _unknown("word", value, rule)
         case "required":
             for key in rule:
                 if key not in value:

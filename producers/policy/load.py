@@ -38,6 +38,7 @@ def load(path: Path) -> Policy:
     trees: list[Node] = []
     following: Path | None = path
     while following is not None:
+        tree = _read(following)
         if following.resolve() in chain:
             raise trees[-1].error(
                 "policy_extends_cycle", (_OWN,), "the policies extend each other in a circle"
@@ -47,7 +48,6 @@ def load(path: Path) -> Policy:
                 "policy_extends_cycle", (_OWN,), f"more than {MAX_FILES} policies in a chain"
             )
         chain.append(following.resolve())
-        tree = _read(following)
         check_shape(tree)
         check_patterns(tree)
         trees.append(tree)

@@ -70,6 +70,8 @@ def read_tree(text: bytes, file: str) -> Node:
     try:
         return _Reader(yaml.parse(text.decode(), Loader=_PARSER), file).read()
     except yaml.MarkedYAMLError as error:
+        if "nesting" in (error.problem or ""):  # the parser's own bound, a thousand levels
+            raise PolicyError("policy_too_deep", f"{file} is nested too deeply") from None
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         # Its own words may repeat what stands there.
