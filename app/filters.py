@@ -20,6 +20,10 @@ OUTPUT = Annotated[
     Path | None,
     typer.Option("--output", help="Write to this file instead, whole or not at all."),
 ]
+REQUIRE_RECORD = Annotated[
+    bool,
+    typer.Option("--require-record", help="Refuse where it cannot be recorded who asked."),
+]
 
 
 def argument(parameter: Parameter) -> Argument:

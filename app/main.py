@@ -54,6 +54,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "ship": _app_of("ship"),
     "land": _app_of("land"),
     "report": _of_catalogue("report"),
+    "show": _app_of("show"),
+    "query": _app_of("query"),
     "canary": _of_catalogue("canary"),
     "keys": _app_of("keys"),
     "lookup": _app_of("lookup"),

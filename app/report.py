@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -13,16 +12,19 @@ import typer
 
 from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
-from elicitation_receipts.filters import FORMAT, OUTPUT, argument, keyword, read_filters
+from elicitation_receipts.filters import (
+    FORMAT,
+    OUTPUT,
+    REQUIRE_RECORD,
+    argument,
+    keyword,
+    read_filters,
+)
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.output import show
 from elicitation_receipts.queries.catalogue import Catalogue, Question
-from elicitation_receipts.queries.render import Format, render, save
+from elicitation_receipts.queries.render import Format
 from elicitation_receipts.schemas.vocabulary import Event
-
-_REQUIRE_RECORD = Annotated[
-    bool,
-    typer.Option("--require-record", help="Refuse where it cannot be recorded who asked."),
-]
 
 
 def group(catalogue: Catalogue) -> typer.Typer:
@@ -68,10 +70,7 @@ def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
         record_reading(
             invocation, Event.REPORTED, question.name, len(result.rows), require=require_record
         )
-        if output is None:
-            render(result, form, sys.stdout)
-        else:
-            save(result, form, output)
+        show(result, form, output)
         for note in result.notes:
             typer.echo(f"note: {note}", err=True)
         if form is Format.TABLE and not result.rows:
@@ -82,7 +81,7 @@ def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
         *(argument(parameter) for parameter in question.parameters),
         keyword("form", FORMAT, Format.TABLE),
         keyword("output", OUTPUT, None),
-        keyword("require_record", _REQUIRE_RECORD, False),
+        keyword("require_record", REQUIRE_RECORD, False),
     ]
     vars(command)["__signature__"] = Signature(arguments)
     return command

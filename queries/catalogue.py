@@ -5,17 +5,26 @@ A question's head comment is its documentation and its interface::
     -- title: How questions ended
     -- answers: What the figures say, which may go on
     --   in indented lines.
-    -- parameter: since time Only questions first put at this time or later.
+    -- rates: completion_rate, other_rate of put
+    -- quantiles: of count
+    -- pooled: origin by put
+    -- takes: none
+    -- parameter: as_of time Take ages at this time.
 
 It ends at the first line that is none of these. ``picked.sql``, which every question starts
-from, is no question itself: it restricts and splits. Values reach both as variables, set with
+from, is no question itself: it restricts and splits, and declares the parameters that all
+questions take, but those that say ``takes: none``. Values reach SQL as variables, set with
 bound parameters; no text from a user ever becomes SQL.
+
+``rates``, ``quantiles`` and ``pooled`` say what suppression has to know (``suppress``): what a
+share is of, how many a quantile is taken of, and of a table with a row for each of some names,
+which columns name the row and which count says how many people stand behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from importlib import resources
 from typing import Final
@@ -33,7 +42,20 @@ from elicitation_receipts.schemas.errors import UsageError
 
 Cell = int | float | str | date | None
 
+#: So many names of one dimension stand for themselves, those with the most questions; the rest
+#: is one row, OTHER. No identifier looks like it.
+MOST_NAMES: Final = 1000
+OTHER: Final = "(other)"
+
 _PICKED: Final = "picked"
+_KEYS: Final = ("title", "answers", "rates", "quantiles", "pooled", "takes", "parameter")
+_COLUMNS: Final = {
+    "server": "server_name",
+    "client": "client_name",
+    "flow": "flow",
+    "tool": "tool",
+    "policy_version": "policy_version",
+}
 _ONLY_REPLAY: Final = """
     SELECT count(*) > 0 AND bool_and(vantage IS NOT DISTINCT FROM 'replay')
     FROM receipts WHERE elicitation_id IS NOT NULL
@@ -42,23 +64,38 @@ _ONLY_REPLAY: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A canned question. ``parameters`` in the order in which the file declares them."""
+    """A canned question. ``parameters`` in the order in which they are declared.
+
+    ``rates``      what each share is a share of
+    ``quantiles``  the column that counts what quantiles are taken of
+    ``pooled``     the columns that name a row, and the one that counts it
+    ``picks``      it asks of ``picked``, elicitation by elicitation
+    """
 
     name: str
     title: str
     answers: str
     parameters: tuple[Parameter, ...]
     sql: str
+    rates: Mapping[str, str] = field(default_factory=dict)
+    quantiles: str | None = None
+    pooled: tuple[tuple[str, ...], str] | None = None
+    picks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a question gave. ``types`` are DuckDB's names; ``notes`` are sentences to show."""
+    """What a question gave. ``types`` are DuckDB's names; ``notes`` are sentences to show.
+
+    ``head`` says how the figures came about, a name and a value each: it stands in the head of
+    every output.
+    """
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    head: Mapping[str, str] = field(default_factory=dict)
 
 
 class Catalogue:
@@ -71,7 +108,10 @@ class Catalogue:
             if entry.name.endswith(".sql")
         }
         self._picked = files.pop(_PICKED)
-        self.questions: Final = {name: parse(name, files[name]) for name in sorted(files)}
+        shared = tuple(
+            Parameter.declared(text) for key, text in _entries(self._picked) if key == "parameter"
+        )
+        self.questions: Final = {name: parse(name, files[name], shared) for name in sorted(files)}
 
     def run(
         self,
@@ -84,19 +124,17 @@ class Catalogue:
         ``values`` by the parameters' names (see ``parameter``); those left out restrict nothing.
         The connection may be read-only; its variables of these names are set anew.
         """
-        question = self.questions[name]
         by = self.pick(connection, name, values)
-        answer = connection.execute(question.sql)
-        columns = [(column[0], str(column[1])) for column in answer.description]
-        arranged = _arrange(columns, answer.fetchall(), by)
-        return Result(*arranged, notes=tuple(notes(connection, values or {})))
+        result = self.ask(connection, name, by)
+        head = {"profile": "operator"} | circumstances(connection, values or {})
+        return replace(result, notes=tuple(notes(connection, values or {})), head=head)
 
     def pick(
         self,
         connection: duckdb.DuckDBPyConnection,
         name: str,
         values: Mapping[str, Value] | None = None,
-    ) -> Sequence[str]:
+    ) -> list[str]:
         """Make the view ``picked`` as ``values`` restrict it; the dimensions they split it by.
 
         ``values`` are those of the question ``name``.
@@ -108,10 +146,33 @@ class Catalogue:
         if unknown := given.keys() - {parameter.name for parameter in question.parameters}:
             raise UsageError("unknown_parameter", f"{name} takes no {', '.join(sorted(unknown))}")
         for parameter in question.parameters:
-            # The name is the file's own; the value is bound.
             set_variable(connection, parameter.name, given.get(parameter.name))
+        set_variable(connection, "withheld", None)
+        set_variable(connection, "kept", _kept(connection, by))
         connection.execute(self._picked)
         return by
+
+    def ask(self, connection: duckdb.DuckDBPyConnection, name: str, by: Sequence[str]) -> Result:
+        """The question's answer from what was picked."""
+        answer = connection.execute(self.questions[name].sql)
+        columns = [(column[0], str(column[1])) for column in answer.description]
+        return Result(*_arrange(columns, answer.fetchall(), by))
+
+
+def circumstances(
+    connection: duckdb.DuckDBPyConnection, values: Mapping[str, Value]
+) -> dict[str, str]:
+    """For the head: the period asked for, and when the newest receipt landed.
+
+    Receipts may come late, and the figures of a day that is over are then corrected: they are
+    those of this moment.
+    """
+    [(landed,)] = connection.execute("SELECT max(landed_at) FROM receipts").fetchall()
+    since, until = values.get("since"), values.get("until")
+    return {
+        "period": f"{_moment(since) or 'the first receipt'} to {_moment(until) or 'the newest'}",
+        "as_of": _moment(landed) or "nothing has landed",
+    }
 
 
 def set_variable(connection: duckdb.DuckDBPyConnection, name: str, value: object) -> None:
@@ -119,14 +180,36 @@ def set_variable(connection: duckdb.DuckDBPyConnection, name: str, value: object
     connection.execute(f'SET VARIABLE "{name}" = $value', {"value": value})
 
 
-def parse(name: str, sql: str) -> Question:
-    """Read a question's file; ValueError names the entry of the head that is not as it must be."""
+def parse(name: str, sql: str, shared: tuple[Parameter, ...] = ()) -> Question:
+    """Read a question's file; ValueError names the entry of the head that is not as it must be.
+
+    ``shared``: the parameters that questions of ``picked`` take beside their own.
+    """
     entries = list(_entries(sql))
     keys = [key for key, _ in entries]
-    if keys[:2] != ["title", "answers"] or set(keys[2:]) - {"parameter"}:
-        raise ValueError(f"{name}.sql: the head is title, answers, then parameters, not {keys}")
-    parameters = tuple(Parameter.declared(text) for _, text in entries[2:])
-    return Question(name, entries[0][1], entries[1][1], parameters, sql)
+    ordered = sorted(keys, key=lambda key: _KEYS.index(key) if key in _KEYS else len(_KEYS))
+    if keys[:2] != ["title", "answers"] or keys != ordered or set(keys) - set(_KEYS):
+        raise ValueError(f"{name}.sql: the head has {', '.join(_KEYS)}, in this order, not {keys}")
+    texts = dict(entries)
+    own = tuple(Parameter.declared(text) for key, text in entries if key == "parameter")
+    rates, _, whole = texts.get("rates", "").partition(" of ")
+    names, _, count = texts.get("pooled", "").partition(" by ")
+    picks = texts.get("takes") != "none"
+    return Question(
+        name,
+        texts["title"],
+        texts["answers"],
+        (*shared, *own) if picks else own,
+        sql,
+        dict.fromkeys(_listed(rates), whole),
+        texts["quantiles"].removeprefix("of ") if "quantiles" in texts else None,
+        (_listed(names), count) if names else None,
+        picks,
+    )
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name for name in names.split(", ") if name)
 
 
 def _entries(sql: str) -> Iterator[tuple[str, str]]:
@@ -142,6 +225,28 @@ def _entries(sql: str) -> Iterator[tuple[str, str]]:
         if not (line.startswith("-- ") and colon):
             return
         entry = [key, text]
+
+
+def _kept(connection: duckdb.DuckDBPyConnection, by: Sequence[str]) -> Value:
+    """The names that stand for themselves, as `tool=deploy`; None where all of them do."""
+    kept: list[str] = []
+    bounded = False
+    for dimension in by:
+        if (column := _COLUMNS.get(dimension)) is None:
+            continue
+        rows = connection.execute(
+            f"SELECT {column} AS name FROM elicitations WHERE name IS NOT NULL "  # noqa: S608
+            f"GROUP BY name ORDER BY count(*) DESC, name LIMIT {MOST_NAMES + 1}"
+        ).fetchall()
+        bounded = bounded or len(rows) > MOST_NAMES
+        kept += [f"{dimension}={name}" for (name,) in rows[:MOST_NAMES]]
+    return kept if bounded else None
+
+
+def _moment(value: object) -> str | None:
+    if not isinstance(value, datetime):
+        return None
+    return f"{utc(value).isoformat(timespec='seconds')}Z"
 
 
 def _bound(value: Value) -> Value:

@@ -1,3 +1,21 @@
+-- parameter: by dimensions Split the figures by these: mode, carrier, server, client, flow, tool,
+--   policy_version, day (UTC). Repeat it or separate them with commas.
+-- parameter: since time Only questions first put at this time or later: an ISO 8601 date or time (UTC
+--   where it names no zone), or how long ago (90min, 24h, 7d, 2w).
+-- parameter: until time Only questions first put before this time.
+-- parameter: mode modes Only this mode: form, url, task_input, unknown. Repeatable, as all filters are.
+-- parameter: carrier carriers Only this carrier: server_request, url_required_error, multi_round_trip,
+--   task.
+-- parameter: server names Only servers that give themselves this name.
+-- parameter: client names Only clients that give themselves this name.
+-- parameter: flow names Only this flow, as policy or a setting names it.
+-- parameter: tool names Only this tool or prompt.
+-- parameter: policy_version names Only questions judged under this version of the policy.
+-- parameter: day days Only questions first put on this day (UTC, YYYY-MM-DD).
+-- parameter: include_replay flag Count replayed recordings too. Without it they count only in a database
+--   that holds nothing else.
+-- parameter: all_vantages flag Count what every watcher saw, also where two watched one session.
+--
 -- What every question starts from: the elicitations that count, one row each.
 --
 -- To ask a question by hand, in any DuckDB client: open the database (read-only is
@@ -12,9 +30,22 @@
 -- A dimension that `by` does not name is NULL in every row: a question groups by all
 -- eight, and is split by those asked for.
 
+-- Two variables more are set by programs alone: `kept`, the names that stand for themselves where
+-- there are too many to list (as 'tool=deploy'; the others are '(other)'), and `withheld`, cells
+-- that shall not count.
+
 -- The dimension's value where `by` names it.
 CREATE OR REPLACE TEMP MACRO split_by(dimension, value) AS
     CASE WHEN list_contains(getvariable('by')::VARCHAR[], dimension) THEN value END;
+
+-- The same for a name, of which there may be too many.
+CREATE OR REPLACE TEMP MACRO name_by(dimension, name) AS
+    CASE
+        WHEN NOT coalesce(list_contains(getvariable('by')::VARCHAR[], dimension), false) THEN NULL
+        WHEN getvariable('kept') IS NULL OR name IS NULL
+            OR list_contains(getvariable('kept')::VARCHAR[], dimension || '=' || name) THEN name
+        ELSE '(other)'
+    END;
 
 -- Whether the filter of that name lets the value pass. A filter never lets NULL pass.
 CREATE OR REPLACE TEMP MACRO passes(filter_name, value) AS
@@ -46,13 +77,14 @@ judged AS (
     SELECT
         * EXCLUDE (mode, carrier, flow, tool, policy_version, day),
         mode AS question_mode,
+        policy_version AS version,
         split_by('mode', mode) AS mode,
         split_by('carrier', carrier) AS carrier,
-        split_by('server', server_name) AS server,
-        split_by('client', client_name) AS client,
-        split_by('flow', flow) AS flow,
-        split_by('tool', tool) AS tool,
-        split_by('policy_version', policy_version) AS policy_version,
+        name_by('server', server_name) AS server,
+        name_by('client', client_name) AS client,
+        name_by('flow', flow) AS flow,
+        name_by('tool', tool) AS tool,
+        name_by('policy_version', policy_version) AS policy_version,
         split_by('day', day) AS day,
         -- The one column each elicitation stands in. An answer counts as a person's only where
         -- a person is claimed; a URL can be completed without an answer (the client retries).
@@ -75,5 +107,28 @@ judged AS (
         AND passes('tool', tool)
         AND passes('policy_version', policy_version)
         AND passes('day', day)
+),
+-- Who the ending is to be put down to; nobody's yet while the question is open.
+attributed AS (
+    SELECT *, CASE
+        WHEN standing = 'open' THEN 'nobody'
+        WHEN standing IN ('automatic', 'unknown') THEN standing
+        WHEN standing IN ('accepted', 'declined', 'cancelled', 'invalid') THEN 'person'
+        WHEN standing = 'completed' THEN if(answered_by = 'person_claimed', 'person', 'runtime')
+        WHEN decided_by IN ('runtime', 'policy') THEN decided_by
+        ELSE 'unknown'
+    END AS who
+    FROM judged
+),
+-- The cell of an elicitation: within its group, all that ended alike. Every figure is a sum over
+-- cells; what suppression protects is how many stand in one (see suppress.py).
+celled AS (
+    SELECT *, CAST([
+        mode, carrier, server, client, flow, tool, policy_version, CAST(day AS VARCHAR),
+        state, who, CAST(put AS VARCHAR), CAST(question_mode = 'unknown' AS VARCHAR)
+    ] AS VARCHAR) AS cell
+    FROM attributed
 )
-FROM judged;
+FROM celled
+WHERE getvariable('withheld') IS NULL
+    OR NOT list_contains(getvariable('withheld')::VARCHAR[], cell);

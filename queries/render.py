@@ -26,7 +26,10 @@ _UNBOUNDED: Final = 1_000_000
 
 
 class Format(StrEnum):
-    """``json`` is a list of objects, one a row; ``csv`` has a header; empty cells are NULL."""
+    """``json`` is an object: what stands in the head, and ``rows``, an object each. ``csv`` has
+    the head in lines that begin with ``#``, then the columns' names; empty cells are NULL.
+    ``parquet`` has the head as metadata of the file.
+    """
 
     TABLE = "table"
     JSON = "json"
@@ -71,6 +74,8 @@ def _table(result: Result, stream: TextIO) -> None:
     console = Console(file=stream, markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNBOUNDED
+    for name, value in result.head.items():
+        console.print(f"{name.replace('_', ' ')}: {value}", style="dim")
     wide = _wide(result)
     unbounded = console.options.update(width=_UNBOUNDED)
     if console.measure(wide, options=unbounded).maximum <= console.width:
@@ -118,11 +123,20 @@ def _cell(value: Cell) -> Text:
 
 def _json(result: Result, stream: TextIO) -> None:
     rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-    json.dump(rows, stream, indent=2, ensure_ascii=False, allow_nan=False, default=date.isoformat)
+    document = {**result.head, "rows": rows}
+    json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
     stream.write("\n")
 
 
+def _plain(value: object) -> str:
+    """What JSON has no word for, as text: times in ISO 8601, bytes in hexadecimal."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
 def _csv(result: Result, stream: TextIO) -> None:
+    stream.writelines(f"# {name}: {value}\n" for name, value in result.head.items())
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(result.columns)
     writer.writerows(result.rows)
@@ -136,7 +150,13 @@ def _parquet(result: Result, path: Path) -> None:
         connection.execute(f"CREATE TABLE report ({columns})")
         with connection.appender("report") as appender:
             appender.append_rows(result.rows)
-        connection.execute("COPY report TO $path (FORMAT parquet)", {"path": str(path)})
+        metadata = ", ".join(f"'{name}': '{_quoted(value)}'" for name, value in result.head.items())
+        kept = f", KV_METADATA {{{metadata}}}" if metadata else ""
+        connection.execute(f"COPY report TO $path (FORMAT parquet{kept})", {"path": str(path)})
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
 
 
 _WRITERS: Final[Mapping[Format, Callable[[Result, TextIO], None]]] = {

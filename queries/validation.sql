@@ -5,23 +5,7 @@
 --   person could give them stand under automatic, those nobody can be named for under unknown. field is
 --   the property's name or its place in the schema, empty where the object as a whole failed; keyword is
 --   empty where the question had no usable schema. Of one answer at most 64 failures are listed.
--- parameter: by dimensions Split the figures by these: mode, carrier, server, client, flow, tool,
---   policy_version, day (UTC). Repeat it or separate them with commas.
--- parameter: since time Only questions first put at this time or later: an ISO 8601 date or time (UTC
---   where it names no zone), or how long ago (90min, 24h, 7d, 2w).
--- parameter: until time Only questions first put before this time.
--- parameter: mode modes Only this mode: form, url, task_input, unknown. Repeatable, as all filters are.
--- parameter: carrier carriers Only this carrier: server_request, url_required_error, multi_round_trip,
---   task.
--- parameter: server names Only servers that give themselves this name.
--- parameter: client names Only clients that give themselves this name.
--- parameter: flow names Only this flow, as policy or a setting names it.
--- parameter: tool names Only this tool or prompt.
--- parameter: policy_version names Only questions judged under this version of the policy.
--- parameter: day days Only questions first put on this day (UTC, YYYY-MM-DD).
--- parameter: include_replay flag Count replayed recordings too. Without it they count only in a database
---   that holds nothing else.
--- parameter: all_vantages flag Count what every watcher saw, also where two watched one session.
+-- pooled: keyword, field, round by failures
 --
 -- By hand: run picked.sql first; it says how.
 WITH answers AS (

@@ -59,11 +59,12 @@ class Journey:
         if self._kafka is not None:
             self.run("ship", *self._address)
         self.run("land", *self._address)
-        for question in Catalogue().questions:
+        for name, question in Catalogue().questions.items():
+            split = _SPLIT if question.picks else []
             for form in forms:
-                output = str(self._reports / f"{question}.{form}")
+                output = str(self._reports / f"{name}.{form}")
                 to_file = [] if form == "table" else ["--output", output]
-                self.run("report", question, *_SPLIT, "--format", form, *to_file)
+                self.run("report", name, *split, "--format", form, *to_file)
         self.run("status", "--format", "json")
         self.run("status")
 
