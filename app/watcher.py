@@ -13,11 +13,12 @@ from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.producers.record import Recorded
-from elicitation_receipts.producers.recover import recover
+from elicitation_receipts.producers.recover import orphans, recover
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.producers.wire.scribe import Post
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import Settings
@@ -54,7 +55,7 @@ def open_http_watcher(
     with (
         _open_parts(home, settings, vantage, Fidelity.BYTES) as it,
         HttpWatcher(
-            it.redactor, it.post, it.name, it.sealer, warn, recorded, it.recover
+            it.redactor, it.post, it.name, it.sealer, warn, recorded, it.take_up
         ) as watcher,
     ):
         yield watcher
@@ -66,7 +67,7 @@ class _Parts:
     post: Post
     name: str
     sealer: Sealer
-    recover: Callable[[], object]
+    take_up: Callable[[], list[Receipt]]
 
 
 @contextmanager
@@ -97,6 +98,9 @@ def _open_parts(
                 stamps=settings.question_meta == "policy",
             )
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
-            yield _Parts(
-                redactor, post, str(uuid4()), sealer, lambda: recover(spool, PRODUCER, policy)
-            )
+
+            def take_up() -> list[Receipt]:
+                recover(spool, PRODUCER, policy)
+                return orphans(spool, settings.tenant, vantage)
+
+            yield _Parts(redactor, post, str(uuid4()), sealer, take_up)

@@ -59,6 +59,18 @@ def recover(spool: Spool, producer: Producer, policy: Policy = BUILT_IN) -> list
     return sealed
 
 
+def orphans(spool: Spool, tenant: str, vantage: Vantage) -> list[Receipt]:
+    """The questions that watchers which are gone left open, each as its newest receipt."""
+    return [
+        replace(question.receipt, outcome=question.outcome)
+        for question in spool.open_questions()
+        if question.receipt.tenant == tenant
+        and question.receipt.vantage is vantage
+        and question.watcher is not None
+        and not is_present(spool.home, question.watcher)
+    ]
+
+
 def _losses(spool: Spool, producer: Producer, gone: Iterable[Departed]) -> Iterator[Receipt]:
     for one in gone:
         for account in one.accounts:

@@ -35,6 +35,12 @@ from elicitation_receipts.schemas.vocabulary import (
 )
 
 
+class Redacted(str):
+    """Text taken from a receipt: redacted before, it stands in the next one as it is."""
+
+    __slots__ = ()
+
+
 @dataclass
 class Redactor:
     """Redacts for one tenant and stream.
@@ -57,18 +63,23 @@ class Redactor:
         """A name from the wire, or a keyed reference to it."""
         if text is None or identifiers.is_identifier(text):
             return text
+        return self._reference_text(label, text)
+
+    def _reference_text(self, label: str, text: str) -> str:
+        if isinstance(text, Redacted):
+            return text
         return digest.reference_text(self.keys.reference, label, text)
 
     def version(self, text: str | None, label: str) -> str | None:
-        if text is None or identifiers.is_version(text) or identifiers.is_identifier(text):
+        if text is not None and identifiers.is_version(text):
             return text
-        return digest.reference_text(self.keys.reference, label, text)
+        return self.identifier(text, label)
 
     def peers(self, peers: Peers) -> dict[str, Any]:
         """The receipt's fields about client, server and what was declared."""
         revision = peers.revision
         if revision is not None and revision not in PROTOCOL_REVISIONS:
-            revision = digest.reference_text(self.keys.reference, "protocol_version", revision)
+            revision = self._reference_text("protocol_version", revision)
         return {
             "server_name": self.identifier(peers.server_name, "server_name"),
             "server_version": self.version(peers.server_version, "server_version"),
@@ -81,20 +92,20 @@ class Redactor:
 
     def _capabilities(self, peers: Peers) -> Keyed | None:
         if peers.capabilities is None:
-            return None
+            return peers.kept_digest
         return digest.keyed(self.keys.reference, "capabilities", peers.capabilities)
 
-    def operation(self, method: str, name: str | None) -> dict[str, Any]:
-        """The receipt's fields about the originating request.
+    def operation(self, method: str | None, name: str | None) -> dict[str, Any]:
+        """The receipt's fields about the originating request. ``method`` None: it was not seen.
 
         A resource's URI is an address, path and all: never itself.
         """
-        if method not in ORIGINATING_METHODS:
-            method = digest.reference_text(self.keys.reference, "operation_method", method)
+        if method is not None and method not in ORIGINATING_METHODS:
+            method = self._reference_text("operation_method", method)
         if name is None:
             tool = None
         elif method == "resources/read":
-            tool = digest.reference_text(self.keys.reference, "resource", name)
+            tool = self._reference_text("resource", name)
         else:
             tool = self.identifier(name, "tool")
         return {"operation_method": method, "tool": tool}
@@ -143,11 +154,11 @@ class Redactor:
         *,
         ordinals: bool = False,
     ) -> Validation | None:
-        """Counts and keywords; None where the question has no form.
+        """Counts and keywords; None where the question has no form, or none that is known.
 
         ``ordinals``: no property by its name, however safe.
         """
-        if question.presentation is Presentation.URL:
+        if question.presentation is Presentation.URL or not question.is_known:
             return None
         properties = question.properties
         places = {name: place for place, name in enumerate(properties)}

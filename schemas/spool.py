@@ -407,8 +407,9 @@ class Spool:
         question = receipt.elicitation_id.bytes
         if receipt.outcome is None:
             self._query(
-                "UPDATE open_questions SET position = ? WHERE elicitation_id = ?",
-                (position, question),
+                "UPDATE open_questions SET position = ?, watcher = coalesce(?, watcher)"
+                " WHERE elicitation_id = ?",
+                (position, watcher.bytes if watcher else None, question),
             )
         elif receipt.outcome in (Outcome.OPEN, Outcome.CONSENTED):
             self._query(

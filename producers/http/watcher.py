@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
@@ -39,8 +39,8 @@ class HttpWatcher:
     """Watches all traffic with one server. Time passes for it while it is entered.
 
     ``warn`` is told, once, that something went by unread. What is open when it is left
-    stays open: sessions outlive their watcher. ``recover``, called about once a minute, ends
-    what watchers before it left open.
+    stays open: sessions outlive their watcher. ``take_up``, called first and about once a minute,
+    ends what watchers before it left open for too long and gives the rest: it may yet be answered.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class HttpWatcher:
         sealer: Sealer,
         warn: Callable[[str], None],
         recorded: Recorded | None = None,
-        recover: Callable[[], object] = lambda: None,
+        take_up: Callable[[], Iterable[Receipt]] = tuple,
     ) -> None:
-        self._recover = recover
+        self._take_up = take_up
         self._exchanges = Exchanges(redactor, post, name)
         self._post = post
         self._recorder = Recorder(redactor, sealer, recorded)
@@ -63,6 +63,7 @@ class HttpWatcher:
         self._ticker = threading.Thread(target=self._ticks, name="tick", daemon=True)
 
     def __enter__(self) -> Self:
+        self._offer_orphans()
         self._ticker.start()
         return self
 
@@ -125,8 +126,12 @@ class HttpWatcher:
                 return
             self.record(self._exchanges.on_tick)
             if tick % _RECOVER_TICKS == 0:
-                with contextlib.suppress(ReceiptsError):  # next minute, then
-                    self._recover()
+                self._offer_orphans()
+
+    def _offer_orphans(self) -> None:
+        with contextlib.suppress(ReceiptsError):  # next minute, then
+            orphans = self._take_up()
+            self._recorder.locked(lambda: self._exchanges.offer(orphans))
 
 
 @dataclass(frozen=True, slots=True)

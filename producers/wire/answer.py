@@ -67,6 +67,9 @@ def _is_empty(content: object) -> bool:
 
 
 def _judge_content(question: Question, content: object) -> Judgement:
+    if not question.is_known:
+        # What was asked for is not known any more: neither valid nor invalid can be said.
+        return Judgement(Outcome.AMBIGUOUS, Action.ACCEPT, content=content)
     # An accept without content, or with null, is judged as an empty object.
     submitted = {} if content is None else content
     asked = set(question.properties)

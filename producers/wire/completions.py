@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Final
 
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
-from elicitation_receipts.schemas.vocabulary import FindingName, Outcome, Presentation, Proof
+from elicitation_receipts.schemas.vocabulary import (
+    FindingName,
+    Outcome,
+    Presentation,
+    Proof,
+    ReferenceKind,
+)
 
 #: Identifiers remembered per session.
 _REMEMBERED: Final = 4_096
@@ -21,8 +28,9 @@ _REMEMBERED: Final = 4_096
 class Completions:
     """Pairs completion notifications with URL questions of one session."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, adoption: Adoption) -> None:
         self._ledger = ledger
+        self._adoption = adoption
         self._expected: OrderedDict[str, Elicitation] = OrderedDict()
 
     def expect(self, elicitation_id: str, elicitation: Elicitation) -> None:
@@ -41,9 +49,10 @@ class Completions:
         if not isinstance(elicitation_id, str):
             self._ledger.note([FindingName.MISSING_ELICITATION_ID], at, peers=peers)
             return
-        elicitation = self._expected.get(elicitation_id)
+        elicitation = self._expected.get(elicitation_id) or self._adopted(elicitation_id, at)
         if elicitation is None:
-            self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, peers=peers)
+            if not self._adoption.midway:
+                self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, peers=peers)
         elif elicitation.outcome is Outcome.COMPLETED:
             if elicitation.recorded_complete:
                 elicitation.recorded_complete = False  # a second notification is one too many
@@ -60,7 +69,7 @@ class Completions:
 
         From 2026-07-28 on a URL question has no id. A URL that several wait with names none.
         """
-        elicitation = self._expected.get(question)
+        elicitation = self._expected.get(question) or self._adopted(question, at)
         if elicitation is None:
             waiting = [
                 running
@@ -75,3 +84,8 @@ class Completions:
             self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, elicitation, peers=peers)
         elif elicitation.is_running:
             self._ledger.complete(elicitation, proof, at)
+
+    def _adopted(self, elicitation_id: str, at: Moment) -> Elicitation | None:
+        for elicitation in self._adoption.find(ReferenceKind.ELICITATION_ID, elicitation_id, at):
+            self.expect(elicitation_id, elicitation)
+        return self._expected.get(elicitation_id)

@@ -11,14 +11,15 @@ management, resumability); WHATWG HTML, server-sent events.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.message import parse
 from elicitation_receipts.producers.wire.moment import Moment
+from elicitation_receipts.producers.wire.orphans import Orphans
 from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
@@ -58,9 +59,10 @@ class Exchanges:
         self._redactor = redactor
         self._post = post
         self._name = name
+        self._orphans = Orphans()
         self._sessions: dict[str, _Place] = {}
         self._principals: dict[str, _Place] = {}
-        self._nobody = self._place("", join_by_arguments=False)
+        self._nobody = self._place(name, orphans=self._orphans, join_by_arguments=False)
 
     def open(
         self,
@@ -78,30 +80,28 @@ class Exchanges:
         session_id = headers.get(_SESSION_ID)
         if session_id is not None:
             place = self._sessions.get(session_id) or self._enter(
-                session_id, self._place(f"session {session_id}")
+                session_id, self._place(session_id, orphans=self._orphans, midway=True)
             )
         elif principal is not None:
             # Named at random: not even a reference to a credential is ever written.
             place = self._principals.get(principal) or self._place(
-                f"principal {self._redactor.new_id()}"
+                f"{self._name} {self._redactor.new_id()}", orphans=self._orphans
             )
             self._principals[principal] = place
         else:
             place = self._nobody
         return Exchange(self, place, method, headers, subject)
 
-    def _place(self, name: str, *, join_by_arguments: bool = True) -> _Place:
-        session = Session(
-            self._redactor,
-            self._post,
-            f"{self._name} {name}",
-            join_by_arguments=join_by_arguments,
-        )
-        return _Place(session)
+    def offer(self, orphans: Iterable[Receipt]) -> None:
+        """What watchers before this one left open, see :class:`Orphans`."""
+        self._orphans.offer(orphans)
+
+    def _place(self, name: str, **options: Any) -> _Place:
+        return _Place(Session(self._redactor, self._post, name, **options))
 
     def new_session(self) -> _Place:
         """For an ``initialize``: its session has no id before the response names one."""
-        return self._place("session not named")
+        return self._place(f"{self._name} {self._redactor.new_id()}")
 
     def _enter(self, session_id: str, place: _Place) -> _Place:
         place.id = session_id
@@ -112,6 +112,7 @@ class Exchanges:
         """A response names the session that its ``initialize`` began."""
         if place.id is None and session_id not in self._sessions:
             self._enter(session_id, place)
+            place.session.rename(session_id)
 
     def ended(self, place: _Place, at: Moment) -> list[Receipt]:
         """A session ended: deleted by the client, or unknown to the server."""

@@ -72,6 +72,20 @@ class Ledger:
         """The receipts written since the last call, in order."""
         return self._scribe.take()
 
+    @property
+    def session_ref(self) -> Keyed:
+        """What stands for the session on its receipts."""
+        return self.redactor.session(self._scribe.session)
+
+    @property
+    def subject(self) -> Keyed | None:
+        """Whom the server has authenticated, as far as anybody said."""
+        return self._scribe.subject
+
+    def rename(self, session: str) -> None:
+        """The session has got its name."""
+        self._scribe.session = session
+
     def identify(self, subject: str | None) -> None:
         """The server has authenticated whom it talks to: a reference stands on what follows.
 
@@ -139,6 +153,7 @@ class Ledger:
         previous.peers = peers
         previous.subject = self._scribe.subject
         previous.protocol_ids = protocol_ids
+        previous.adopted = None
         if previous.round >= self.policy.thresholds.reask_loop_round:
             found.append(FindingName.REASK_LOOP)
         self._put(previous, found, at, first=False)
@@ -325,7 +340,7 @@ class Ledger:
             outcome = Outcome.UNPROVEN
         else:
             outcome = Outcome.ABANDONED
-            if elicitation.attempt == 0:
+            if _went_unanswered(elicitation):
                 found.append(FindingName.UNANSWERED)
         elicitation.outcome = outcome
         self._write(
@@ -341,7 +356,7 @@ class Ledger:
     def expire(self, elicitation: Elicitation, at: Moment) -> None:
         """The time its task or the policy gave ran out."""
         found = [FindingName.TASK_EXPIRED] if elicitation.task else []
-        if elicitation.attempt == 0:
+        if _went_unanswered(elicitation):
             found.append(FindingName.UNANSWERED)
         elicitation.outcome = Outcome.EXPIRED
         self._write(
@@ -449,6 +464,19 @@ class Ledger:
         except Exception:  # noqa: BLE001  a question that cannot be digested is still recorded
             return None
 
+    def recognize(self, elicitation: Elicitation, question: Question) -> bool:
+        """Whether ``question`` is what ``elicitation`` asked last, or its next round may ask.
+
+        Of one that an earlier watcher saw, only a question equal to the letter is known to be.
+        """
+        if elicitation.question.is_known:
+            return elicitation.question.shape == question.shape
+        digest = self.digest(question)
+        if digest is None or digest != elicitation.digest:
+            return False
+        elicitation.question = question
+        return True
+
     # Asked again?
 
     def _asked_after(self, outcome: Outcome) -> list[FindingName]:
@@ -489,6 +517,11 @@ class Ledger:
         else:
             self.running.pop(elicitation.id, None)
         self._scribe.write(event, elicitation, at, findings, **stated)
+
+
+def _went_unanswered(elicitation: Elicitation) -> bool:
+    # An answer to an adopted question may have passed while nobody watched.
+    return elicitation.attempt == 0 and elicitation.adopted is None
 
 
 def _recent_key(elicitation: Elicitation) -> tuple[str | None, bytes]:

@@ -6,17 +6,18 @@ elicitation) and in the carriers (which message belongs to which).
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from elicitation_receipts.producers.policy import Rules
-from elicitation_receipts.producers.wire.message import Key
+from elicitation_receipts.producers.wire.message import ABSENT, Key
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import Question
 from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.trace import Trace
-from elicitation_receipts.schemas.receipt import Keyed
+from elicitation_receipts.schemas.receipt import Keyed, Receipt
 from elicitation_receipts.schemas.vocabulary import (
     Carrier,
     Mode,
@@ -81,6 +82,8 @@ class Elicitation:
     question_seen: bool = True
     #: Texts of what was submitted, to notice one in an error. Memory only.
     submitted: set[str] = field(default_factory=set)
+    #: The newest receipt an earlier watcher wrote of this round; None: it was put before us.
+    adopted: Receipt | None = None
 
     @property
     def mode(self) -> Mode:
@@ -116,11 +119,12 @@ class Operation:
     """One originating client request with all its retries.
 
     ``arguments`` is the canonical form of method, name and arguments, as a digest:
-    two requests with equal ones may be the same operation.
+    two requests with equal ones may be the same operation. ``method`` None, ``request_id``
+    absent: its request was not seen.
     """
 
     id: UUID
-    method: str
+    method: str | None
     name: str | None
     arguments: bytes
     request_id: object
@@ -143,7 +147,19 @@ class Operation:
     #: The task it goes on as, where the server made it one.
     task: TaskState | None = None
     trace: Trace | None = None
+    #: It began before we watched: not all that was asked in it is known.
+    unseen: bool = False
     ended: bool = False
+
+    @property
+    def protocol_ids(self) -> ProtocolIds:
+        """What a question asked in it can be found by, beside its own ids."""
+        found = []
+        if self.request_id is not ABSENT:
+            found.append((ReferenceKind.OPERATION_REQUEST_ID, json.dumps(self.request_id)))
+        if self.task is not None:
+            found.append((ReferenceKind.TASK_ID, self.task.id))
+        return tuple(found)
 
     @property
     def is_in_flight(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.life import Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
@@ -50,8 +51,11 @@ class Operations:
     where requests of different people meet: they may well call the same tool alike.
     """
 
-    def __init__(self, redactor: Redactor, *, join_by_arguments: bool = True) -> None:
+    def __init__(
+        self, redactor: Redactor, adoption: Adoption, *, join_by_arguments: bool = True
+    ) -> None:
         self._redactor = redactor
+        self._adoption = adoption
         self._join_by_arguments = join_by_arguments
         self.outstanding: dict[Key, Operation] = {}
         self.waiting: dict[Operation, None] = {}
@@ -67,6 +71,8 @@ class Operations:
         arguments = self._redactor.random(32) if is_too_deep(asked) else _canonical(asked)
         state = _state_digest(params.get("requestState"))
         matches = self._matches(arguments, state)
+        if state is not None and not matches:
+            matches = self._adopt(params["requestState"], method, name, arguments, at)
         is_nobodys = state is None and not self._join_by_arguments
         if is_nobodys:
             # Equal calls may be other people's: one that answers leaves none of them certain.
@@ -98,6 +104,19 @@ class Operations:
             return Arrival(operation, candidates=tuple(matches), is_nobodys=is_nobodys)
         findings = (FindingName.STATE_INVENTED,) if state is not None else ()
         return Arrival(operation, findings=findings, is_nobodys=is_nobodys)
+
+    def _adopt(
+        self, state: str, method: str, name: str | None, arguments: bytes, at: Moment
+    ) -> list[Operation]:
+        """What an earlier watcher saw waiting for the retry that echoes ``state``."""
+        adopted = self._adoption.retried(state, method, name, at)
+        asked = self._redactor.operation(method, name)
+        for operation in adopted:
+            if self._redactor.operation(operation.method, operation.name) == asked:
+                operation.method, operation.name = method, name
+                operation.arguments = arguments  # as far as anybody can tell
+            self.issue(operation, state)
+        return adopted
 
     def _matches(self, arguments: bytes, state: bytes | None) -> list[Operation]:
         if state is not None:

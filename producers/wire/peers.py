@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from elicitation_receipts.producers.wire.message import as_object
+from elicitation_receipts.schemas.receipt import Keyed
 from elicitation_receipts.schemas.vocabulary import Mode
 
 _META: Final = "io.modelcontextprotocol/"
@@ -30,12 +31,15 @@ class Peers:
     client_version: str | None = None
     revision: str | None = None
     capabilities: dict[str, Any] | None = None
+    #: Of a client whose declaration only an earlier watcher saw: what its receipts say of it.
+    kept_modes: tuple[Mode, ...] | None = None
+    kept_digest: Keyed | None = None
 
     @property
     def declared_modes(self) -> tuple[Mode, ...] | None:
         """Declared elicitation modes: an empty object means form only. None: not seen."""
         if self.capabilities is None:
-            return None
+            return self.kept_modes
         elicitation = self.capabilities.get("elicitation")
         if not isinstance(elicitation, dict):
             return ()

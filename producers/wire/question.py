@@ -36,6 +36,8 @@ class Question:
     url: str | None
     elicitation_id: str | None
     findings: tuple[FindingName, ...]
+    #: False where an earlier watcher saw it, and only its mode and findings are left of it.
+    is_known: bool = True
 
     @property
     def properties(self) -> list[str]:

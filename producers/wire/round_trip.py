@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
@@ -38,9 +39,10 @@ MISSING_CAPABILITY: Final = -32021
 class RoundTrips:
     """Questions that came in an ``InputRequiredResult``."""
 
-    def __init__(self, ledger: Ledger, operations: Operations) -> None:
+    def __init__(self, ledger: Ledger, operations: Operations, adoption: Adoption) -> None:
         self._ledger = ledger
         self._operations = operations
+        self._adoption = adoption
 
     def on_interim(self, operation: Operation, message: Message, at: Moment) -> None:
         """``resultType: input_required``: each embedded ``elicitation/create`` puts a question."""
@@ -52,6 +54,7 @@ class RoundTrips:
                 [FindingName.MALFORMED_MESSAGE], at, operation=operation, peers=operation.peers
             )
         self._operations.issue(operation, state)
+        self._adoption.name_keys(operation, requests)
         operation.waiting = Carrier.MULTI_ROUND_TRIP
         operation.asked_keys = set(requests)
         for key, request in requests.items():
@@ -80,7 +83,7 @@ class RoundTrips:
         peers = operation.peers
         question = read_question(request.get("params"), peers.revision)
         earlier = operation.keys.get(key)
-        same = earlier is not None and earlier.question.shape == question.shape
+        same = earlier is not None and self._ledger.recognize(earlier, question)
         protocol_ids = [
             (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)),
             (ReferenceKind.REQUEST_KEY, key),
@@ -111,6 +114,7 @@ class RoundTrips:
         if responses is not ABSENT and not isinstance(responses, dict):
             odd.append(FindingName.MALFORMED_MESSAGE)
         answers = as_object(responses)
+        self._adoption.name_keys(operation, answers)
         if not arrival.is_nobodys:
             odd.extend(self._unknown_keys(operation, answers))
         repetitions = []
@@ -154,7 +158,7 @@ class RoundTrips:
 
     @staticmethod
     def _unknown_keys(operation: Operation, answers: dict[str, Any]) -> Iterator[FindingName]:
-        if any(key not in operation.keys for key in answers):
+        if not operation.unseen and any(key not in operation.keys for key in answers):
             yield FindingName.UNKNOWN_RESPONSE_KEY
 
     @staticmethod
@@ -162,6 +166,10 @@ class RoundTrips:
         for key in sorted(operation.asked_keys):
             elicitation = operation.keys.get(key)
             if elicitation is not None and elicitation.is_open and key not in answers:
+                yield elicitation
+        for elicitation in operation.elicitations:
+            # Its key is not known: it is none of those answered.
+            if elicitation.adopted is not None and elicitation not in operation.keys.values():
                 yield elicitation
 
     def on_missing_capability(self, operation: Operation, message: Message, at: Moment) -> None:

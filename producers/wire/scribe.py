@@ -54,7 +54,8 @@ class Scribe:
         self.subject: Keyed | None = None
         self._redactor = redactor
         self._policy = post.policy
-        self._session = session
+        #: What the session is called: a keyed reference to it stands on each receipt.
+        self.session = session
         self._flow = post.flow
         self._clock = post.clock
         self._out: list[Receipt] = []
@@ -94,7 +95,9 @@ class Scribe:
         ``derive``    gives fields that rest on content, for the receipt's id
         ``stated``    fields that rest on none
         """
-        operation = elicitation.operation
+        operation, adopted = elicitation.operation, elicitation.adopted
+        # Until its first receipt of ours, an adopted one was last seen by another's clock.
+        crosses = adopted is not None and elicitation.last_at is elicitation.asked_at
         stated = {
             "elicitation_id": elicitation.id,
             "operation_id": operation.id if operation else None,
@@ -110,7 +113,7 @@ class Scribe:
             "retention_class": elicitation.rules.retention_class,
             "required_proof": elicitation.rules.required_proof,
             "since_previous_us": None if first else at.since(elicitation.last_at),
-            "clock": None if first else self._clock,
+            "clock": None if first else Clock.WALL if crosses else self._clock,
             "trace_id": elicitation.trace.trace_id if elicitation.trace else None,
             "span_id": elicitation.trace.span_id if elicitation.trace else None,
             **stated,
@@ -130,12 +133,15 @@ class Scribe:
                 "url_origin": (
                     self._redactor.url_origin(url)
                     if url is not None and elicitation.question.mode is Mode.URL
-                    else None
+                    else adopted and adopted.url_origin
                 ),
-                "correlation_refs": tuple(
-                    self._redactor.reference(kind, text)
-                    for kind, text in (*elicitation.protocol_ids, *more_ids)[:MAX_LISTED]
-                ),
+                "correlation_refs": (
+                    *(adopted.correlation_refs if adopted else ()),
+                    *(
+                        self._redactor.reference(kind, text)
+                        for kind, text in (*elicitation.protocol_ids, *more_ids)
+                    ),
+                )[:MAX_LISTED],
                 **(derive(receipt_id) if derive else {}),
             }
 
@@ -169,7 +175,7 @@ class Scribe:
         receipt_id = self._redactor.new_id()
         try:
             content = {
-                "session_ref": self._redactor.session(self._session),
+                "session_ref": self._redactor.session(self.session),
                 "subject_ref": self.subject,
                 **self._redactor.peers(peers),
                 **(self._redactor.operation(operation.method, operation.name) if operation else {}),

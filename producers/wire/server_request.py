@@ -12,6 +12,7 @@ import json
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.ledger import Ledger
@@ -62,10 +63,13 @@ class _Put(NamedTuple):
 class ServerRequests:
     """The server's requests of one session, as far as they are questions."""
 
-    def __init__(self, ledger: Ledger, completions: Completions, tasks: Tasks) -> None:
+    def __init__(
+        self, ledger: Ledger, completions: Completions, tasks: Tasks, adoption: Adoption
+    ) -> None:
         self._ledger = ledger
         self._completions = completions
         self._tasks = tasks
+        self._adoption = adoption
         self._questions: dict[Key, list[_Put]] = {}
         self._others: set[Key] = set()
         self._ended: OrderedDict[Key, list[_Put]] = OrderedDict()
@@ -98,12 +102,14 @@ class ServerRequests:
         question = read_question(message.members.get("params"), peers.revision)
         key = message.key
         carrier = Carrier.SERVER_REQUEST
-        if operation is not None and operation is self._tasks.operation_of(message.params):
+        if operation is not None and operation is self._tasks.operation_of(message.params, at):
             carrier = Carrier.TASK
             if (waiting := self._waiting_in_task(question, operation)) is not None:
                 # Fetched again under a new id while unanswered: the same question.
                 self._await(key, message, waiting)
                 return
+        if any(self._ledger.recognize(orphan, question) for orphan in self._adopt(key, at)):
+            return  # what an earlier watcher saw delivered is delivered again
         protocol_ids = self._protocol_ids(message, question, operation)
         if not message.has_usable_id:
             found.append(FindingName.MALFORMED_MESSAGE)
@@ -137,8 +143,18 @@ class ServerRequests:
 
     def _await(self, key: Key, message: Message, elicitation: Elicitation) -> None:
         if message.has_usable_id:
-            self._questions.setdefault(key, []).append(_Put(elicitation, elicitation.round))
-            self._use(key)
+            self._expect(key, elicitation)
+
+    def _expect(self, key: Key, elicitation: Elicitation) -> None:
+        self._questions.setdefault(key, []).append(_Put(elicitation, elicitation.round))
+        self._use(key)
+
+    def _adopt(self, key: Key, at: Moment) -> list[Elicitation]:
+        """The questions an earlier watcher saw put under an id, waiting from here on."""
+        orphans = self._adoption.requested_by(ReferenceKind.QUESTION_ID, key, at)
+        for orphan in orphans:
+            self._expect(key, orphan)
+        return orphans
 
     def _waiting_in_task(self, question: Question, operation: Operation) -> Elicitation | None:
         digest = self._ledger.digest(question)
@@ -162,8 +178,12 @@ class ServerRequests:
             self._others.discard(key)
         elif key in self._ended:
             self._answered_before(key, message, at)
+        elif self._adopt(key, at):
+            self._settle(key, message, at, lenient=False)
         elif (meant := self._lenient(message.id)) is not None:
             self._settle(meant, message, at, lenient=True)
+        elif self._adoption.midway:
+            pass  # it may answer what was asked before
         elif "error" not in message.members or message.members.get("id") is not None:
             # `id: null` in an error response is what JSON-RPC prescribes for an unreadable request.
             self._ledger.note([FindingName.UNKNOWN_RESPONSE_ID], at, peers=peers)
@@ -178,6 +198,7 @@ class ServerRequests:
 
     def on_cancelled(self, key: Key, at: Moment) -> None:
         """The server cancels its own question. After an answer that changes nothing."""
+        self._adopt(key, at)
         for put in self._questions.get(key, []):
             if put.is_open:
                 elicitation = put.elicitation
@@ -298,9 +319,7 @@ class ServerRequests:
         if question.elicitation_id is not None:
             found.append((ReferenceKind.ELICITATION_ID, question.elicitation_id))
         if operation is not None:
-            found.append((ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)))
-            if operation.task is not None:
-                found.append((ReferenceKind.TASK_ID, operation.task.id))
+            found.extend(operation.protocol_ids)
         return tuple(found)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire import round_trip, url_required
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.ledger import Ledger
@@ -17,7 +18,7 @@ from elicitation_receipts.producers.wire.life import Elicitation, Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, parse
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
-from elicitation_receipts.producers.wire.peers import Peers
+from elicitation_receipts.producers.wire.orphans import Orphans
 from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.producers.wire.round_trip import RoundTrips
 from elicitation_receipts.producers.wire.scribe import Post
@@ -47,22 +48,34 @@ _REMEMBERED_CANCELLED: Final = 1_024
 class Session:
     """The pure core of a watcher. Reads no clock and no file; not safe for two threads at once.
 
-    ``name`` distinguishes this session from every other of the tenant; a keyed
-    reference to it stands on each receipt.
+    ``name``     distinguishes this session from every other of the tenant; a keyed reference to
+                 it stands on each receipt
+    ``orphans``  what watchers before this one left open, and may be answered here
+    ``midway``   the session began before anybody watched it, see :class:`Adoption`
     """
 
     def __init__(
-        self, redactor: Redactor, post: Post, name: str, *, join_by_arguments: bool = True
+        self,
+        redactor: Redactor,
+        post: Post,
+        name: str,
+        *,
+        join_by_arguments: bool = True,
+        orphans: Orphans | None = None,
+        midway: bool = False,
     ) -> None:
         self._ledger = Ledger(redactor, post, name)
-        self._operations = Operations(redactor, join_by_arguments=join_by_arguments)
-        self._completions = Completions(self._ledger)
-        self._tasks = Tasks(self._ledger, self._operations)
-        self._server_requests = ServerRequests(self._ledger, self._completions, self._tasks)
+        self._adoption = adoption = Adoption(orphans or Orphans(), self._ledger, midway=midway)
+        self._operations = Operations(redactor, adoption, join_by_arguments=join_by_arguments)
+        self._completions = Completions(self._ledger, adoption)
+        self._tasks = Tasks(self._ledger, self._operations, adoption)
+        self._server_requests = ServerRequests(
+            self._ledger, self._completions, self._tasks, adoption
+        )
         self._url_required = UrlRequired(self._ledger, self._completions)
-        self._round_trips = RoundTrips(self._ledger, self._operations)
-        self._peers = Peers()
-        self._initialized = False
+        self._round_trips = RoundTrips(self._ledger, self._operations, adoption)
+        self._peers = adoption.peers
+        self._initialized = midway
         self._client_requests: dict[Key, str] = {}
         self._client_ids: set[Key] = set()
         self._cancelled: dict[Key, Operation] = {}
@@ -176,8 +189,13 @@ class Session:
 
     def on_close(self, at: Moment) -> list[Receipt]:
         """The connection ended: nothing can be answered or proved on it any more."""
-        self._abandon(list(self._ledger.running.values()), at)
+        orphans = self._adoption.rest(at)
+        self._abandon([*orphans, *self._ledger.running.values()], at)
         return self._ledger.take()
+
+    def rename(self, name: str) -> None:
+        """The session has got its name."""
+        self._ledger.rename(name)
 
     def _abandon(self, elicitations: list[Elicitation], at: Moment) -> None:
         for elicitation in elicitations:
@@ -246,9 +264,11 @@ class Session:
 
     def _on_client_cancelled(self, key: Key, at: Moment) -> None:
         operation = self._operations.outstanding.pop(key, None)
-        if operation is None:
-            return
-        self._client_requests.pop(key, None)
+        for cancelled in [operation] if operation else self._adoption.operations_of(key, at):
+            self._client_requests.pop(key, None)
+            self._cancel(key, cancelled, at)
+
+    def _cancel(self, key: Key, operation: Operation, at: Moment) -> None:
         self._operations.end(operation)
         self._cancelled[key] = operation
         if len(self._cancelled) > _REMEMBERED_CANCELLED:
@@ -273,7 +293,7 @@ class Session:
                     message.key_of(message.params.get("requestId")), at
                 )
             case "notifications/tasks/status" | "notifications/tasks":
-                self._tasks.on_status(message.params, at)
+                self._tasks.on_status(message.params, self._peers, at)
             case str(method):
                 self._tasks.on_server_request(method, message)
                 self._server_requests.on_other_request(message)
@@ -282,7 +302,7 @@ class Session:
 
     def _on_question(self, message: Message, at: Moment, stream: Stream | None) -> None:
         outstanding = list(self._operations.outstanding.values())
-        operation = self._tasks.operation_of(message.params)
+        operation = self._tasks.operation_of(message.params, at)
         if operation is None and stream is not None:
             operation = stream.operation
         # With several outstanding nothing else on the wire says which one asks.
@@ -291,7 +311,7 @@ class Session:
         findings = []
         if not self._initialized and not self._peers.is_modern:
             findings.append(FindingName.BEFORE_INITIALIZED)
-        if not outstanding and operation is None:
+        if not outstanding and operation is None and not self._adoption.midway:
             findings.append(FindingName.NO_ORIGINATING_REQUEST)
         self._server_requests.on_question(message, operation, self._peers, at, findings)
 
@@ -311,8 +331,11 @@ class Session:
             self._end_if_stopped(operation, at)
         elif (cancelled := self._cancelled.pop(key, None)) is not None:
             self._ledger.finish(cancelled, *_kind(message, result), at)
+        elif method is not None:
+            self._tasks.on_server_response(message, self._peers, at)
         else:
-            self._tasks.on_server_response(message, at)
+            for adopted in self._adoption.operations_of(key, at):
+                self._on_operation_response(adopted, message, result, at)
 
     def _on_operation_response(
         self, operation: Operation, message: Message, result: dict[str, Any], at: Moment

@@ -11,16 +11,23 @@ Sources: MCP 2025-11-25 "Tasks" (SEP-1686); extension ``io.modelcontextprotocol/
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any, Final
 
+from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.answer import judge
 from elicitation_receipts.producers.wire.ledger import Ledger
-from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds, TaskState
-from elicitation_receipts.producers.wire.message import Key, Message, as_object, repeats_anywhere
+from elicitation_receipts.producers.wire.life import Elicitation, Operation, TaskState
+from elicitation_receipts.producers.wire.message import (
+    ABSENT,
+    Key,
+    Message,
+    as_object,
+    repeats_anywhere,
+)
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.operations import Operations
+from elicitation_receipts.producers.wire.peers import Peers
 from elicitation_receipts.producers.wire.question import read_question
 from elicitation_receipts.schemas.datum import LATEST_MICROS
 from elicitation_receipts.schemas.vocabulary import (
@@ -40,9 +47,10 @@ _ENDED: Final = (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 class Tasks:
     """The tasks of one session, on either side."""
 
-    def __init__(self, ledger: Ledger, operations: Operations) -> None:
+    def __init__(self, ledger: Ledger, operations: Operations, adoption: Adoption) -> None:
         self._ledger = ledger
         self._operations = operations
+        self._adoption = adoption
         self._of_server: dict[str, Operation] = {}
         self._of_client: dict[str, Elicitation] = {}
         #: Outstanding requests about tasks: method and task id, by direction and JSON-RPC id.
@@ -65,43 +73,74 @@ class Tasks:
         self._observe(operation, task, at)
         return True
 
-    def operation_of(self, params: dict[str, Any]) -> Operation | None:
+    def operation_of(self, params: dict[str, Any], at: Moment) -> Operation | None:
         """The operation whose task a question names in its ``_meta``."""
-        related = as_object(as_object(params.get("_meta")).get(_RELATED))
-        task_id = related.get("taskId")
-        return self._of_server.get(task_id) if isinstance(task_id, str) else None
+        return self._find(as_object(as_object(params.get("_meta")).get(_RELATED)), at)
+
+    def _find(self, params: dict[str, Any], at: Moment) -> Operation | None:
+        """The operation whose task is named there."""
+        task_id = params.get("taskId")
+        if not isinstance(task_id, str):
+            return None
+        if task_id not in self._of_server:
+            adopted = self._adoption.task(task_id, at)
+            if adopted is not None:
+                self._of_server[task_id] = adopted
+        return self._of_server.get(task_id)
 
     def on_client_request(self, method: str, message: Message, at: Moment) -> None:
         """``tasks/get``, ``tasks/result``, ``tasks/update`` or ``tasks/cancel`` of the client."""
         task_id = message.params.get("taskId")
-        operation = self._of_server.get(task_id) if isinstance(task_id, str) else None
-        if not isinstance(task_id, str) or operation is None:
+        if not isinstance(task_id, str):
+            return
+        operation = self._find(message.params, at)
+        if operation is None and method != "tasks/get":
             return
         self._client_asks[message.key] = (method, task_id)
-        if method == "tasks/update":
+        if operation is None:
+            pass  # what it is told may be news
+        elif method == "tasks/update":
             self._on_update(operation, message, at)
         elif method == "tasks/cancel":
             self._withdraw(operation, at)
 
-    def on_server_response(self, message: Message, at: Moment) -> None:
+    def on_server_response(self, message: Message, peers: Peers, at: Moment) -> None:
         """The server's response to one of those."""
         asked = self._client_asks.pop(message.key, None)
         if asked is None:
             return
         method, task_id = asked
-        operation = self._of_server[task_id]
         result = as_object(message.members.get("result"))
         if method == "tasks/get":
-            self._observe(operation, result, at)
+            self.on_status({**result, "taskId": task_id}, peers, at)
         elif method == "tasks/result":
-            self._finish(operation, message.members, at)
+            self._finish(self._of_server[task_id], message.members, at)
 
-    def on_status(self, params: dict[str, Any], at: Moment) -> None:
+    def on_status(self, params: dict[str, Any], peers: Peers, at: Moment) -> None:
         """``notifications/tasks/status`` (2025-11-25), ``notifications/tasks`` (extension)."""
-        task_id = params.get("taskId")
-        operation = self._of_server.get(task_id) if isinstance(task_id, str) else None
+        operation = self._find(params, at)
+        if operation is None and "inputRequests" in params:
+            operation = self._begun_unseen(params.get("taskId"), peers, at)
         if operation is not None:
             self._observe(operation, params, at)
+
+    def _begun_unseen(self, task_id: object, peers: Peers, at: Moment) -> Operation | None:
+        """A task whose start nobody watched asks all the same."""
+        if not isinstance(task_id, str):
+            return None
+        operation = self._of_server[task_id] = Operation(
+            id=self._ledger.redactor.new_id(),
+            method=None,
+            name=None,
+            arguments=b"",
+            request_id=ABSENT,
+            started_at=at,
+            peers=peers,
+            waiting=Carrier.TASK,
+            task=TaskState(task_id),
+            unseen=True,
+        )
+        return operation
 
     def _observe(self, operation: Operation, snapshot: dict[str, Any], at: Moment) -> None:
         """A snapshot of the task: its status, and what it asks or gives with it."""
@@ -111,6 +150,7 @@ class Tasks:
         operation.task.status = status
         operation.task.expires_at = _expiry(snapshot) or operation.task.expires_at
         requests = as_object(snapshot.get("inputRequests"))
+        self._adoption.name_keys(operation, requests)
         if status is TaskStatus.INPUT_REQUIRED:
             for key, request in requests.items():
                 self._on_input_request(operation, key, request, at)
@@ -130,7 +170,7 @@ class Tasks:
         earlier = operation.keys.get(key)
         peers = operation.peers
         question = read_question(as_object(request).get("params"), peers.revision)
-        same = earlier is not None and earlier.question.shape == question.shape
+        same = earlier is not None and self._ledger.recognize(earlier, question)
         if earlier is not None and same and key in operation.asked_keys:
             # The poll repeats a question it has shown before, or would have shown.
             self._ledger.stop_again(earlier)
@@ -141,7 +181,7 @@ class Tasks:
             operation,
             peers,
             at,
-            protocol_ids=(*_protocol_ids(operation), (ReferenceKind.REQUEST_KEY, key)),
+            protocol_ids=(*operation.protocol_ids, (ReferenceKind.REQUEST_KEY, key)),
             findings=([FindingName.DUPLICATE_MEMBER] if repeats_anywhere(request) else []),
             previous=earlier if same else None,
         )
@@ -150,7 +190,8 @@ class Tasks:
         """``inputResponses`` for some of the keys; the others may follow later."""
         answers = as_object(message.params.get("inputResponses"))
         odd = []
-        if any(key not in operation.keys for key in answers):
+        self._adoption.name_keys(operation, answers)
+        if not operation.unseen and any(key not in operation.keys for key in answers):
             odd.append(FindingName.UNKNOWN_RESPONSE_KEY)
         for key, response in answers.items():
             elicitation = operation.keys.get(key)
@@ -246,13 +287,6 @@ class Tasks:
             return
         verdict = judge(elicitation.question, message.members.get("result"))
         self._ledger.answer(elicitation, verdict, at)
-
-
-def _protocol_ids(operation: Operation) -> ProtocolIds:
-    request_id = (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))
-    if operation.task is None:
-        return (request_id,)
-    return request_id, (ReferenceKind.TASK_ID, operation.task.id)
 
 
 def _status(task: dict[str, Any]) -> TaskStatus | None:

@@ -25,17 +25,27 @@ def server(home: Path | None = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def proxy(home: Path, upstream: str, *options: str) -> Iterator[str]:
-    """A running `receipts proxy` before a server; gives its address."""
+    """A running `receipts proxy` before a server; gives its address. It ends in good order."""
+    with started_proxy(home, upstream, *options) as (process, url):
+        yield url
+        process.terminate()
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+@contextlib.contextmanager
+def started_proxy(
+    home: Path, upstream: str, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The same, however it ends."""
     receipts = [sys.executable, "-m", "elicitation_receipts.main", "--home", str(home)]
     command = [*receipts, "proxy", "--upstream", upstream, *options]
     with _running(command, None, subprocess.PIPE) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         assert line.startswith("receipts: proxy at "), line + process.stderr.read()
-        yield line.split()[-1]
-        process.terminate()
-        assert process.wait(30) == 0
-        assert process.stderr.read() == ""
+        yield process, line.split()[-1]
 
 
 @contextlib.contextmanager

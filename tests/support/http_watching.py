@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 from conversation import KEYS
 from policies import policy_with
@@ -13,6 +14,7 @@ from yarl import URL
 
 from elicitation_receipts.producers.http.proxy import Proxy
 from elicitation_receipts.producers.http.watcher import HttpWatcher
+from elicitation_receipts.producers.recover import orphans, recover
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.wire.scribe import Post
@@ -46,7 +48,14 @@ def watching(
         post = Post(policy, vantage, Fidelity.BYTES, PRODUCER.name, PRODUCER.version)
         redactor = Redactor("default", sealer.stream_id, KEYS)
         heard = warnings if warnings is not None else []
-        with HttpWatcher(redactor, post, "watched", sealer, heard.append) as watcher:
+
+        def take_up() -> list[Receipt]:
+            recover(spool, PRODUCER, policy)
+            return orphans(spool, "default", vantage)
+
+        with HttpWatcher(
+            redactor, post, str(uuid4()), sealer, heard.append, take_up=take_up
+        ) as watcher:
             yield watcher
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from conversation import accept, call, form, success, told
+from conversation import accept, call, decline, form, success, told
 from http_peers import connected, exchange, post, read_chunk, read_head
 from http_watching import receipts_in, watching
 
@@ -186,6 +186,18 @@ def test_a_conversation_leaves_its_receipts(home: Path) -> None:
     run(test())
     assert {receipt.vantage for receipt in receipts_in(home)} == {Vantage.ASGI}
     assert told(receipts_in(home))[0].startswith("requested open")
+
+
+def test_a_question_outlives_a_worker(home: Path) -> None:
+    script = Scripted(event(form(7), "1"))
+
+    async def test() -> None:
+        for message in (call(1), decline(7)):
+            async with served(Middleware(script, opener(home))) as port:
+                await exchange(port, post(text(message), SESSION))
+
+    run(test())
+    assert told(receipts_in(home)) == ["requested open", "answered declined by person_claimed"]
 
 
 def test_an_event_passes_while_its_stream_goes_on(home: Path) -> None:

@@ -165,7 +165,7 @@ def test_two_servers_in_a_recording_are_two_places(tmp_path: Path) -> None:
     content = recordings.archive(*of_server("one"), *of_server("other"))
     receipts = replayed(recording(tmp_path / "a.har", content))
     accepted = [receipt for receipt in receipts if receipt.outcome is Outcome.ACCEPTED]
-    assert len({receipt.session_ref for receipt in accepted}) == len(accepted) == 2
+    assert len({receipt.operation_id for receipt in accepted}) == len(accepted) == 2
 
 
 def test_a_message_too_long_to_be_read_live_is_not_read_here(tmp_path: Path) -> None:

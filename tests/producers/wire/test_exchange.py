@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from itertools import count
-from typing import Any
-from uuid import UUID
-
 from conversation import (
-    KEYS,
     accept,
     accepted,
     call,
@@ -20,80 +14,14 @@ from conversation import (
     result,
     retry,
     success,
-    told,
 )
+from http_traffic import Traffic
 
-from elicitation_receipts.producers.policy import BUILT_IN
-from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.producers.wire.exchange import Exchange, Exchanges
-from elicitation_receipts.producers.wire.moment import Moment
-from elicitation_receipts.producers.wire.scribe import Post
-from elicitation_receipts.schemas.receipt import Receipt
-from elicitation_receipts.schemas.vocabulary import Event, Fidelity, Outcome, Vantage
+from elicitation_receipts.schemas.vocabulary import Event, Outcome
 
 DAY_S = 86_400
 FORM_CLIENT = {"capabilities": {"elicitation": {}}, "protocolVersion": "2025-11-25"}
-
-
-class Traffic:
-    """HTTP traffic with one server, watched. A second passes with each thing that happens."""
-
-    def __init__(self) -> None:
-        self.receipts: list[Receipt] = []
-        self._seconds = 0
-        numbers = count(1)
-        redactor = Redactor(
-            "default", UUID(int=1), KEYS, lambda size: next(numbers).to_bytes(size, "big")
-        )
-        post = Post(BUILT_IN, Vantage.HTTP, Fidelity.BYTES, "tests", "0.1.0")
-        self.exchanges = Exchanges(redactor, post, "a server")
-
-    def now(self, later: int = 1) -> Moment:
-        self._seconds += later
-        return Moment(self._seconds * 1_000_000, self._seconds * 1_000_000)
-
-    def open(
-        self,
-        message: Any = None,
-        session: str | None = "one",
-        principal: str | None = None,
-        method: str = "POST",
-        **headers: str,
-    ) -> Exchange:
-        fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        if session is not None:
-            fields["mcp-session-id"] = session
-        exchange = self.exchanges.open(method, fields, principal)
-        if message is not None:
-            self.keep(exchange.on_request(json.dumps(message).encode(), self.now()))
-        return exchange
-
-    def status(self, exchange: Exchange, status: int = 200, **headers: str) -> None:
-        fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.keep(exchange.on_status(status, fields, self.now()))
-
-    def say(self, exchange: Exchange, *messages: Any, id: str | None = None) -> None:  # noqa: A002
-        for message in messages:
-            self.keep(exchange.on_frame(json.dumps(message).encode(), self.now(), id))
-
-    def end(self, exchange: Exchange) -> None:
-        self.keep(exchange.on_end(self.now()))
-
-    def post(self, message: Any, status: int = 202, **where: Any) -> None:
-        exchange = self.open(message, **where)
-        self.status(exchange, status)
-        self.end(exchange)
-
-    def pass_time(self, seconds: int) -> None:
-        self.keep(self.exchanges.on_tick(self.now(seconds)))
-
-    def keep(self, receipts: list[Receipt]) -> None:
-        self.receipts += receipts
-
-    @property
-    def story(self) -> list[str]:
-        return [line.replace(" [before_initialized]", "") for line in told(self.receipts)]
 
 
 def test_an_answer_comes_by_a_request_of_its_own() -> None:
