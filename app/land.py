@@ -11,12 +11,14 @@ import typer
 from elicitation_receipts.checkpointing import Checkpointing
 from elicitation_receipts.consumers.landing import Lander, LandingSummary, Warehouse
 from elicitation_receipts.consumers.metrics import Metrics
+from elicitation_receipts.consumers.retry import retry_rejects
 from elicitation_receipts.consumers.source import Source, SpoolSource
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.progress import progress_bar
+from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.stopping import stop_on_signal
@@ -29,6 +31,13 @@ app = typer.Typer(add_completion=False)
 def land(
     context: typer.Context,
     follow: Annotated[bool, typer.Option("--follow", help="Go on landing what comes.")] = False,
+    retry: Annotated[
+        bool,
+        typer.Option(
+            "--retry-rejects",
+            help="Instead, read again what was rejected, and land what can land by now.",
+        ),
+    ] = False,
     kafka: Annotated[str | None, option("kafka")] = None,
     kafka_topic: Annotated[str | None, option("kafka_topic")] = None,
     kafka_group: Annotated[str | None, option("kafka_group")] = None,
@@ -39,31 +48,42 @@ def land(
     checkpoints are signed too (see `receipts checkpoint`). SIGTERM lets the batch at hand be
     finished.
     """
+    if retry and follow:
+        raise UsageError("options_conflict", "give --retry-rejects or --follow, not both")
     invocation: Invocation = context.obj
     settings = invocation.load_settings(
         {"kafka": kafka, "kafka_topic": kafka_topic, "kafka_group": kafka_group}
     ).settings
     home = invocation.home(create=settings.kafka is not None)
     export_metrics()
+    warehouse = Warehouse(home.warehouse)
     with (
         stop_on_signal() as stop,
         _source(home, settings) as source,
         progress_bar("landing") as show,
     ):
+        key = open_keyring(home, settings).lander()
+        if retry:
+            retried = retry_rejects(warehouse, source, key, stop=stop, progress=show)
+        else:
 
-        def progress(summary: LandingSummary, remaining: int) -> None:
-            if show is not None:
-                show(summary.landed + summary.duplicates + summary.rejected, remaining)
+            def progress(summary: LandingSummary, remaining: int) -> None:
+                if show is not None:
+                    show(summary.landed + summary.duplicates + summary.rejected, remaining)
 
-        lander = Lander(
-            Warehouse(home.warehouse), source, open_keyring(home, settings).lander(), Metrics()
+            lander = Lander(warehouse, source, key, Metrics())
+            with Checkpointing(home, settings).beside() if follow else nullcontext():
+                summary = lander.land(follow=follow, stop=stop, progress=progress)
+    if retry:
+        typer.echo(
+            f"landed {retried.landed}, rejected again {retried.rejected}, "
+            f"source expired {retried.expired}, of other sources {retried.elsewhere}"
         )
-        with Checkpointing(home, settings).beside() if follow else nullcontext():
-            summary = lander.land(follow=follow, stop=stop, progress=progress)
-    typer.echo(
-        f"landed {summary.landed}, duplicates {summary.duplicates}, "
-        f"rejected {summary.rejected}, breaks {summary.breaks}"
-    )
+    else:
+        typer.echo(
+            f"landed {summary.landed}, duplicates {summary.duplicates}, "
+            f"rejected {summary.rejected}, breaks {summary.breaks}"
+        )
 
 
 @contextmanager

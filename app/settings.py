@@ -120,6 +120,11 @@ class Settings:
         None,
         "Further places for checkpoints, with commas: a directory, git:PATH, kafka:TOPIC.",
     )
+    spool_keep_days: float | None = _setting(
+        None,
+        "Days to keep receipts in the spool once Kafka has them; without: for ever.",
+        must=(lambda days: days >= 0, "0 or more"),
+    )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."
     )

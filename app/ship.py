@@ -20,6 +20,8 @@ from elicitation_receipts.telemetry import export_metrics
 
 app = typer.Typer(add_completion=False)
 
+_DAY = 86_400.0
+
 
 @app.command()
 def ship(
@@ -36,6 +38,7 @@ def ship(
     ] = 30.0,
     kafka: Annotated[str | None, option("kafka")] = None,
     kafka_topic: Annotated[str | None, option("kafka_topic")] = None,
+    spool_keep_days: Annotated[float | None, option("spool_keep_days")] = None,
 ) -> None:
     """Ship receipts from the home's spool to Kafka, each stream in order.
 
@@ -44,8 +47,11 @@ def ship(
     be finished.
     """
     invocation: Invocation = context.obj
-    loaded = invocation.load_settings({"kafka": kafka, "kafka_topic": kafka_topic})
-    settings = loaded.settings.kafka_settings()
+    loaded = invocation.load_settings(
+        {"kafka": kafka, "kafka_topic": kafka_topic, "spool_keep_days": spool_keep_days}
+    ).settings
+    settings = loaded.kafka_settings()
+    keep = None if loaded.spool_keep_days is None else loaded.spool_keep_days * _DAY
     home = invocation.home(create=False)
     export_metrics()
     metrics = Metrics()
@@ -66,7 +72,7 @@ def ship(
             if show is not None:
                 show(done, sum(one.next_sequence - one.shipped_next for one in spool.streams()))
 
-        shipper = Shipper(spool, settings, timeout=timeout)
-        with Checkpointing(home, loaded.settings).beside() if follow else nullcontext():
+        shipper = Shipper(spool, settings, timeout=timeout, keep=keep)
+        with Checkpointing(home, loaded).beside() if follow else nullcontext():
             shipped = shipper.run(follow=follow, stop=stop, progress=progress)
     typer.echo(f"shipped {shipped}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,25 +71,36 @@ def land_batch(
 
     Raises :class:`PositionsMoved` and ``duckdb.Error``.
     """
-    decoded, landed_at = batch.decoded, now()
     after = {**positions, **batch.reached}
-    with _transaction(database):
+    with transaction(database):
         stored = read_positions(database, source.name)
         if stored != positions:
             raise PositionsMoved(stored)
-        fitted = fit(database, decoded)
-        rejects = [
-            *decoded.rejects,
-            *(Reject(decoded.records[at], "stream_fork") for at in fitted.forks),
-        ]
-        decoded.rows.insert(database, fitted.fresh, source.name, landed_at)
-        write_chains(database, fitted)
-        _insert_rejects(database, source, key, rejects)
-        _insert_policies(database, landed_at)
+        landed = write_batch(database, source, key, batch, after)
         _write_positions(database, source.name, after)
-    return Landed(
-        batch, fitted.fresh, fitted.duplicates, rejects, len(fitted.breaks), positions=after
-    )
+    return landed
+
+
+def write_batch(
+    database: duckdb.DuckDBPyConnection,
+    source: Source,
+    key: Key,
+    batch: Batch,
+    positions: Positions,
+) -> Landed:
+    """Write a batch but for the positions, within a transaction. Raises ``duckdb.Error``."""
+    decoded, landed_at = batch.decoded, now()
+    fitted = fit(database, decoded)
+    rejects = [
+        *decoded.rejects,
+        *(Reject(decoded.records[at], "stream_fork") for at in fitted.forks),
+    ]
+    decoded.rows.insert(database, fitted.fresh, source.name, landed_at)
+    write_chains(database, fitted)
+    forget_rejects(database, source.name, [reject.record for reject in rejects])
+    _insert_rejects(database, source, key, rejects)
+    _insert_policies(database, landed_at)
+    return Landed(batch, fitted.fresh, fitted.duplicates, rejects, len(fitted.breaks), positions)
 
 
 def read_positions(database: duckdb.DuckDBPyConnection, source: str) -> dict[int, int]:
@@ -101,7 +112,8 @@ def read_positions(database: duckdb.DuckDBPyConnection, source: str) -> dict[int
 
 
 @contextmanager
-def _transaction(database: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def transaction(database: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of the block, or nothing."""
     database.begin()
     try:
         yield
@@ -110,6 +122,22 @@ def _transaction(database: duckdb.DuckDBPyConnection) -> Iterator[None]:
         with suppress(duckdb.Error):  # the first error is the one to hear of
             database.rollback()
         raise
+
+
+def forget_rejects(
+    database: duckdb.DuckDBPyConnection, source: str, records: Iterable[Record]
+) -> None:
+    """Remove the rows of records that were rejected before and are judged anew: one has one row."""
+    places = [(record.partition, record.offset) for record in records]
+    if places:
+        partitions, offsets = zip(*places, strict=True)
+        database.execute(
+            "DELETE FROM rejects USING"
+            " (SELECT unnest($partitions) AS partition, unnest($offsets) AS kafka_offset) AS anew"
+            " WHERE rejects.source = $source AND rejects.partition = anew.partition"
+            " AND rejects.kafka_offset = anew.kafka_offset",
+            {"source": source, "partitions": list(partitions), "offsets": list(offsets)},
+        )
 
 
 def _insert_rejects(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
-from kafka.errors import KafkaError, OffsetOutOfRangeError, for_code
+from kafka.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, for_code
 
 from elicitation_receipts.consumers.source import Positions, Record
 from elicitation_receipts.schemas.errors import SourceError
@@ -99,11 +101,29 @@ class KafkaSource:
                 raise self._replaced()
         for partition, records in polled.items():
             self._next[partition.partition] = records[-1].offset + 1
-        return [
-            Record(record.partition, record.offset, record.key, record.value)
-            for records in polled.values()
-            for record in records
-        ]
+        return [_record(record) for records in polled.values() for record in records]
+
+    def find(self, partition: int, offsets: Sequence[int]) -> list[Record]:
+        consumer, place = self._connected(), self._at(partition)
+        with self._naming_errors():
+            if partition not in consumer.partitions_for_topic(self.topic):
+                return []
+            self._next.clear()  # `fetch` takes up all partitions again
+            consumer.assign([place])
+            start = consumer.beginning_offsets([place], timeout_ms=self._patience_ms)[place]
+            end = consumer.end_offsets([place], timeout_ms=self._patience_ms)[place]
+            wanted = deque(offset for offset in offsets if start <= offset < end)
+            found: list[Record] = []
+            while wanted:
+                consumer.seek(place, wanted[0])
+                records = consumer.poll(timeout_ms=self._patience_ms).get(place, [])
+                # Past markers of transactions and what was compacted away, where there are none.
+                reached = consumer.position(place)
+                if reached == wanted[0]:
+                    raise KafkaTimeoutError
+                near = {wanted.popleft() for _ in range(bisect_left(wanted, reached))}
+                found += [_record(record) for record in records if record.offset in near]
+        return found
 
     def commit(self, positions: Positions) -> None:
         consumer = self._connected()
@@ -210,3 +230,7 @@ class KafkaSource:
         except KafkaError as error:
             self.close()
             raise SourceError(*explain(error, self._settings)) from error
+
+
+def _record(record: Any) -> Record:
+    return Record(record.partition, record.offset, record.key, record.value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.schemas.errors import SourceError
+from elicitation_receipts.schemas.spool import Spool, Stored
 
 #: The next offset to read, by partition. A partition that is not in it is read from its start.
 Positions = Mapping[int, int]
@@ -47,6 +48,12 @@ class Source(Protocol):
         Raises :class:`SourceError`.
         """
 
+    def find(self, partition: int, offsets: Sequence[int]) -> list[Record]:
+        """Those of the records at ``offsets`` (ascending) that are still there.
+
+        Raises :class:`SourceError`.
+        """
+
     def commit(self, positions: Positions) -> None:
         """Hear that everything before ``positions`` has landed: a hint, which may get lost."""
 
@@ -59,6 +66,7 @@ class SpoolSource:
 
     A spool that ends before our position was put back from an older copy. It is read anew
     from its start: what landed before is known again, what it wrote since is not missed.
+    One that begins behind our position was trimmed: ``source_expired``.
     """
 
     topic = None
@@ -71,13 +79,26 @@ class SpoolSource:
     def fetch(self, positions: Positions, limit: int, timeout: float) -> list[Record]:
         deadline = time.monotonic() + timeout
         while True:
-            stored = self._spool.read(self._landed(positions), limit)
+            landed = self._landed(positions)
+            stored = self._spool.read(landed, limit)
+            if landed and stored and stored[0].position > landed + 1:
+                raise SourceError(
+                    "source_expired",
+                    f"{self._spool.path} begins at {stored[0].position} and landing stopped behind "
+                    f"{landed}: what lay between was removed once Kafka had it. Land from Kafka; "
+                    "to go on with what is here, delete this source's row in the table positions",
+                )
             if stored or time.monotonic() >= deadline:
-                return [
-                    Record(0, one.position, str(one.stream_id).encode(), one.message)
-                    for one in stored
-                ]
+                return list(map(_record, stored))
             time.sleep(_PAUSE)
+
+    def find(self, partition: int, offsets: Sequence[int]) -> list[Record]:
+        return [
+            record
+            for offset in offsets
+            for record in map(_record, self._spool.read(offset - 1, 1))
+            if (record.partition, record.offset) == (partition, offset)
+        ]
 
     def commit(self, positions: Positions) -> None:
         """Nothing to do: the spool keeps no reader's position."""
@@ -93,3 +114,7 @@ class SpoolSource:
     def _last(self) -> int:
         # Positions run from 1, sequences from 0 in each stream, both without gaps.
         return sum(stream.next_sequence for stream in self._spool.streams())
+
+
+def _record(stored: Stored) -> Record:
+    return Record(0, stored.position, str(stored.stream_id).encode(), stored.message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 from uuid import UUID
@@ -13,7 +13,7 @@ from uuid import UUID
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
-from elicitation_receipts.schemas.errors import ShipError
+from elicitation_receipts.schemas.errors import ShipError, SpoolError
 from elicitation_receipts.schemas.kafka import KafkaSettings, explain
 from elicitation_receipts.schemas.lock import FileLock
 from elicitation_receipts.schemas.spool import Spool, Stored
@@ -24,6 +24,10 @@ _LOOK_EVERY: Final = 0.2
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 _CONNECTS_WITHIN: Final = 5.0
+#: What keeps a spool from being read or marked for a while, in which who follows waits.
+_PASSING: Final = frozenset({"spool_full", "spool_read_only", "spool_locked"})
+#: How often to look for receipts to remove, in seconds.
+_TRIM_EVERY: Final = 60.0
 #: A lot is given up after so many seconds: later than the client should by itself
 #: (`delivery_timeout_ms`), which waits for ever while it cannot get a producer id.
 _ACKNOWLEDGED_WITHIN: Final = 20.0
@@ -68,13 +72,22 @@ class Shipper:
     topic twice, never not at all, and never before one that precedes it in its stream.
 
     ``timeout``: seconds without an acknowledgement after which a run that does not follow
-    gives up.
+    gives up. ``keep``: seconds to keep receipts in the spool once Kafka has them; None: for ever.
     """
 
-    def __init__(self, spool: Spool, settings: KafkaSettings, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        settings: KafkaSettings,
+        *,
+        timeout: float = 30.0,
+        keep: float | None = None,
+    ) -> None:
         self._spool = spool
         self._settings = settings
         self._timeout = timeout
+        self._keep = keep
+        self._trimmed_at = -_TRIM_EVERY
 
     def run(
         self,
@@ -87,7 +100,8 @@ class Shipper:
 
         ``progress`` is told how many more were acknowledged. Raises :class:`ShipError`:
         ``shipper_running``, ``topic_not_found``, ``broker_refused``, ``message_refused``,
-        ``kafka_misconfigured``, and ``broker_unavailable`` unless it follows.
+        ``kafka_misconfigured``, and ``broker_unavailable`` unless it follows; and
+        :class:`SpoolError`. Who follows waits for a spool that is full, read-only or locked.
         """
         stop = stop or threading.Event()
         total = 0
@@ -108,6 +122,12 @@ class Shipper:
                         raise ShipError(reason, message) from error
                     stop.wait(_pause(failures))
                     failures += 1
+                except SpoolError as error:
+                    if not follow or error.reason not in _PASSING:
+                        raise
+                    stop.wait(_pause(failures))
+                    failures += 1
+            self._trim()
         return total
 
     def _ship(self, follow: bool, stop: threading.Event) -> Iterator[int]:
@@ -116,13 +136,16 @@ class Shipper:
             while not stop.is_set():
                 lot = _lot(self._spool.unshipped(_LOT_RECEIPTS))
                 if lot:
-                    yield from self._send(producer, lot)
+                    yield from self._send(producer, lot, follow, stop)
                 elif follow:
+                    self._trim()
                     stop.wait(_LOOK_EVERY)
                 else:
                     return
 
-    def _send(self, producer: KafkaProducer, lot: Sequence[Stored]) -> Iterator[int]:
+    def _send(
+        self, producer: KafkaProducer, lot: Sequence[Stored], follow: bool, stop: threading.Event
+    ) -> Iterator[int]:
         futures = [
             producer.send(self._settings.topic, one.message, key=str(one.stream_id).encode())
             for one in lot
@@ -146,10 +169,32 @@ class Shipper:
                 shipped[one.stream_id] = one.sequence + 1
                 acknowledged += 1
         if shipped:
-            self._spool.mark_shipped(shipped)
+            self._mark(shipped, follow, stop)
             yield acknowledged
         if failed:
             raise next(iter(failed.values()))
+
+    def _mark(self, shipped: Mapping[UUID, int], follow: bool, stop: threading.Event) -> None:
+        """Remember what arrived. Until that works nothing more is sent: it would be sent again."""
+        failures = 0
+        while True:
+            try:
+                return self._spool.mark_shipped(shipped)
+            except SpoolError as error:
+                if not follow or error.reason not in _PASSING:
+                    raise
+            if stop.wait(_pause(failures)):
+                return None  # the next shipper sends these again
+            failures += 1
+
+    def _trim(self) -> None:
+        """Now and then, remove from the spool what Kafka has had for longer than we keep it."""
+        now = time.monotonic()
+        if self._keep is None or now < self._trimmed_at + _TRIM_EVERY:
+            return
+        while self._spool.trim(time.time_ns() // 1000 - round(self._keep * 1_000_000)):
+            pass
+        self._trimmed_at = now
 
 
 def create_topic(settings: KafkaSettings, partitions: int = 4) -> bool:

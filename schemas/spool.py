@@ -36,6 +36,8 @@ from elicitation_receipts.schemas.vocabulary import Event, Outcome
 _LOCK_NAME: Final = "spool.lock"
 _MARK_NAME: Final = "spool.mark"
 _MACHINE_ID: Final = Path("/etc/machine-id")
+_NEVER: Final = 2**63 - 1  # no position is larger
+_TRIMMED_TOGETHER: Final = 1000
 #: UUID version of the id of a stream that watchers write to: random. See `write_stream`.
 _LIVE: Final = 4
 
@@ -280,6 +282,28 @@ class Spool:
                     "UPDATE streams SET shipped_next = max(shipped_next, ?) WHERE stream_id = ?",
                     (next_sequence, stream_id.bytes),
                 )
+
+    def trim(self, before: int) -> int:
+        """Remove some of the oldest receipts; returns how many, 0 where none is left to remove.
+
+        Only what the broker has acknowledged and what occurred ``before`` (UTC microseconds),
+        and nothing behind a receipt that stays: that of a question still open is needed.
+        """
+        with self.transaction():
+            end = 0
+            for position, message in self._query(
+                "SELECT position, message FROM receipts WHERE position < coalesce(("
+                " SELECT min(position) FROM ("
+                "  SELECT position FROM streams CROSS JOIN receipts USING (stream_id)"
+                "  WHERE sequence = shipped_next"
+                "  UNION ALL SELECT position FROM open_questions)), ?)"
+                " ORDER BY position LIMIT ?",
+                (_NEVER, _TRIMMED_TOGETHER),
+            ):
+                if decode(message).occurred_at >= before:
+                    break
+                end = position
+            return self._query("DELETE FROM receipts WHERE position <= ?", (end,)).rowcount
 
     # Reading
 

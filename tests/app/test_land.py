@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -67,6 +68,26 @@ class TestLand:
         assert first.stdout == "landed 5, duplicates 0, rejected 0, breaks 0\n"
         assert receipts("land").stdout == "landed 0, duplicates 0, rejected 0, breaks 0\n"
         assert landed(home) == 5
+
+    def test_rejects_are_tried_again(self, receipts: Receipts, home: Path) -> None:
+        fill(home, 3)
+        with sqlite3.connect(home / "spool.db") as spool:
+            damaged = spool.execute("SELECT message FROM receipts WHERE position = 2").fetchall()
+            spool.execute("UPDATE receipts SET message = x'00' WHERE position IN (2, 3)")
+        assert receipts("land").stdout == "landed 1, duplicates 0, rejected 2, breaks 0\n"
+        again = ["land", "--retry-rejects"]
+        assert receipts(*again).stdout == (
+            "landed 0, rejected again 2, source expired 0, of other sources 0\n"
+        )
+        with spool:
+            spool.execute("UPDATE receipts SET message = ? WHERE position = 2", damaged[0])
+            spool.execute("DELETE FROM receipts WHERE position = 3")
+        spool.close()
+        assert receipts(*again).stdout == (
+            "landed 1, rejected again 0, source expired 1, of other sources 0\n"
+        )
+        assert landed(home) == 2
+        assert receipts(*again, "--follow").returncode == 2
 
     @pytest.mark.slow
     def test_follow_lands_what_comes_and_ends_in_order_on_sigterm(self, home: Path) -> None:

@@ -124,6 +124,26 @@ def test_a_spool_put_back_from_an_older_copy_is_read_anew(
 # What is seen twice
 
 
+def test_what_was_trimmed_before_it_landed_is_not_jumped_over(
+    tmp_path: Path, warehouse: Warehouse, lander_key: Key
+) -> None:
+    with Spool.open(tmp_path / "home") as spool:
+        stream = spool.stream_for("default", sample.PRODUCER)
+        lander = Lander(warehouse, SpoolSource(spool), lander_key)
+        assert lander.land() == LandingSummary(landed=1)
+        spool.append([sample.receipt(stream, occurred_at=1) for _ in range(5)])
+        spool.mark_shipped({stream: 6})
+        assert spool.trim(2**62) == 6
+        spool.append([sample.receipt(stream)])
+        with pytest.raises(SourceError) as caught:
+            lander.land()
+        assert caught.value.reason == "source_expired"
+        assert "begins at 7 and landing stopped behind 1" in str(caught.value)
+        with warehouse.open() as database:  # as the message says
+            database.execute("DELETE FROM positions")
+        assert lander.land() == LandingSummary(landed=1, breaks=1)
+
+
 def test_the_same_receipt_from_another_source_lands_once(warehouse: Warehouse) -> None:
     receipts = chain(5)
     assert land(warehouse, source_of(*receipts, name="kafka")) == LandingSummary(landed=5)

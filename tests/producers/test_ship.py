@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -117,6 +117,62 @@ def test_following_ships_what_comes(spool: Spool, kafka: str, topic: str) -> Non
             write(spool, 10)
             wait_until_shipped(spool)
     assert_topic_equals(spool, read_topic(kafka, topic))
+
+
+@pytest.mark.kafka
+def test_following_waits_where_it_cannot_remember_and_sends_nothing_twice(
+    small_disk: Path, kafka: str, topic: str
+) -> None:
+    with Spool.open(small_disk / "home", durability="process") as spool:
+        write(spool, 100)
+        (small_disk / "filler").write_bytes(b"")
+        with following(spool, KafkaSettings(kafka, topic)):
+            wait_until_shipped(spool)
+            write(spool, 100)
+        fill(small_disk / "filler")
+        with following(spool, KafkaSettings(kafka, topic)):
+            deadline = time.monotonic() + 60
+            while len(read_topic(kafka, topic)) < 203:
+                assert time.monotonic() < deadline
+            time.sleep(1)
+            assert unshipped(spool) == 100
+            (small_disk / "filler").unlink()
+            wait_until_shipped(spool)
+        assert len(read_topic(kafka, topic)) == 203
+        assert_topic_equals(spool, read_topic(kafka, topic))
+
+
+def fill(file: Path) -> None:
+    with file.open("ab", buffering=0) as filler:
+        for size in (65536, 4096, 1):
+            with suppress(OSError):
+                while True:
+                    filler.write(bytes(size))
+
+
+@pytest.mark.kafka
+def test_the_spool_keeps_what_is_young_and_what_kafka_does_not_have(
+    spool: Spool, kafka: str, topic: str
+) -> None:
+    stream = spool.stream_for("default", PRODUCER)
+    spool.append([receipt(stream, occurred_at=1) for _ in range(2500)])
+    settings = KafkaSettings(kafka, topic)
+    Shipper(spool, settings).run()
+    assert len(spool.read(0, 10**9)) == 2501  # kept for ever, by default
+    Shipper(spool, settings, keep=3600).run()
+    assert len(spool.read(0, 10**9)) == 2501  # the stream's first receipt is young
+    spool.append([receipt(stream) for _ in range(3)])
+    assert Shipper(spool, NOWHERE, timeout=0, keep=0).run(stop=stopped()) == 0
+    assert len(spool.read(0, 10**9)) == 3
+    assert Shipper(spool, settings, keep=0).run() == 3
+    assert spool.read(0, 10**9) == []
+    assert len(read_topic(kafka, topic)) == 2504
+
+
+def stopped() -> threading.Event:
+    stop = threading.Event()
+    stop.set()
+    return stop
 
 
 @pytest.mark.kafka

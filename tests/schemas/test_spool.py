@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4, uuid5
 
@@ -159,6 +160,31 @@ def test_what_is_shipped_is_told_stream_by_stream(spool: Spool) -> None:
 
 
 # Open questions
+
+
+def test_only_what_is_old_and_acknowledged_is_trimmed(spool: Spool) -> None:
+    one, two = (spool.stream_for(tenant, PRODUCER) for tenant in ("one", "two"))
+    stays = question(one, occurred_at=7)
+    spool.append([receipt(one, occurred_at=5), receipt(two, occurred_at=6)])
+    spool.append([stays, receipt(one, occurred_at=8), receipt(two, occurred_at=20)])
+
+    def positions() -> list[int]:
+        return [stored.position for stored in spool.read(0, 10)]
+
+    later = 2**62
+    assert spool.trim(later) == 0  # the broker has acknowledged nothing
+    spool.mark_shipped({one: 10, two: 2})
+    assert spool.trim(0) == 0
+    assert spool.trim(later) == 4  # both beginnings, and one each
+    assert positions() == [5, 6, 7]  # a question that is open
+    assert [each.receipt.receipt_id for each in spool.open_questions()] == [stays.receipt_id]
+    spool.append([replace(stays, receipt_id=uuid4(), outcome=Outcome.DECLINED)])
+    assert spool.trim(20) == 2
+    assert positions() == [7, 8]  # one that is not old enough, and what lies behind it
+    assert spool.trim(later) == 0  # of stream two the broker has only two
+    assert [each.next_sequence for each in spool.streams()] == [5, 3]
+    spool.append([receipt(one)])
+    assert positions() == [7, 8, 9]
 
 
 def test_a_question_is_open_until_its_end(spool: Spool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -84,6 +84,11 @@ class ListSource:
 
     def fetch(self, positions: Positions, limit: int, timeout: float) -> list[Record]:
         return list(self._records(positions))[:limit]
+
+    def find(self, partition: int, offsets: Sequence[int]) -> list[Record]:
+        records = self.partitions.get(partition, [])
+        there = [offset for offset in offsets if offset < len(records)]
+        return [Record(partition, offset, *records[offset]) for offset in there]
 
     def commit(self, positions: Positions) -> None:
         self.committed = dict(positions)
