@@ -11,7 +11,7 @@ from threading import Event, Thread
 from elicitation_receipts.evidence.checkpointer import Signed, sign_checkpoints
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.vantage import vantages
-from elicitation_receipts.evidence_sources import leaves_of
+from elicitation_receipts.evidence_sources import stores_of
 from elicitation_receipts.home import Home
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.settings import Settings
@@ -29,7 +29,7 @@ class Checkpointing:
     def sign(self, now: datetime) -> Signed:
         """Sign what is there. Raises as `sign_checkpoints`, and ``vantage_unwritable``."""
         keys = SigningKeys.open(self._home.signing_keys, create=True)
-        with leaves_of(self._home) as sources:
+        with stores_of(self._home) as sources:
             signed = sign_checkpoints(self._home.evidence, keys, sources, now)
         for vantage in self._vantages:
             vantage.put(signed.files, signed.registry.time)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import duckdb
 
 from elicitation_receipts.consumers.row_message import RowError, message_from_row
 from elicitation_receipts.consumers.rows import columns
+from elicitation_receipts.consumers.source import SpoolSource
 from elicitation_receipts.consumers.warehouse import Warehouse
-from elicitation_receipts.evidence.checkpointer import Extent, Leaves
+from elicitation_receipts.evidence.archive import BLOCK, is_archive
+from elicitation_receipts.evidence.bundle import Bundle
 from elicitation_receipts.evidence.dump import Dump
+from elicitation_receipts.evidence.history import Extent, Leaves
 from elicitation_receipts.evidence.source import Item, Source
 from elicitation_receipts.evidence.walk import Fault
 from elicitation_receipts.home import Home
 from elicitation_receipts.schemas.chain import leaf_hash
+from elicitation_receipts.schemas.codec import decode
 from elicitation_receipts.schemas.errors import EvidenceError
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.spool_file import naming_errors
@@ -37,11 +42,14 @@ class SpoolReceipts:
         self.count = sum(stream.next_sequence for stream in spool.streams())
 
     def items(self) -> Iterator[Item]:
-        after = 0
-        while stored := self._spool.read(after, _PAGE):
+        return self.items_after(0)
+
+    def items_after(self, position: int) -> Iterator[Item]:
+        """Every item behind a position of the spool."""
+        while stored := self._spool.read(position, _PAGE):
             for one in stored:
                 yield Item(one.stream_id.bytes, one.sequence, one.message)
-            after = stored[-1].position
+            position = stored[-1].position
 
     def extents(self) -> Sequence[Extent]:
         return [
@@ -50,12 +58,33 @@ class SpoolReceipts:
         ]
 
     def leaves(self, stream_id: UUID, first: int) -> Iterator[bytes]:
+        return map(leaf_hash, self.messages(stream_id, first))
+
+    def messages(self, stream_id: UUID, first: int) -> Iterator[bytes]:
         while stored := self._spool.read_stream(stream_id, first, _PAGE):
             for one in stored:
                 if one.sequence != first:
                     return
-                yield leaf_hash(one.message)
+                yield one.message
                 first += 1
+
+    def first_since(self, stream_id: UUID, time: int) -> int:
+        end = next(each.next_sequence for each in self.extents() if each.stream_id == stream_id)
+        found: int = bisect_left(
+            range(end), time, key=lambda sequence: self._time_of(stream_id, sequence)
+        )
+        return found
+
+    def find(self, receipt_id: UUID) -> tuple[UUID, int] | None:
+        for item in self.items():
+            if item.message is not None and item.message[10:26] == receipt_id.bytes:
+                return UUID(bytes=item.stream), item.sequence
+        return None
+
+    def _time_of(self, stream_id: UUID, sequence: int) -> int:
+        """When a receipt was written; 0: it was dropped."""
+        [one] = self._spool.read_stream(stream_id, sequence, 1)
+        return decode(one.message).occurred_at if one.sequence == sequence else 0
 
 
 class SpoolFileReceipts:
@@ -79,18 +108,20 @@ class SpoolFileReceipts:
 class TableReceipts:
     """The table ``receipts`` of a database, or the same columns in a Parquet file."""
 
-    def __init__(
-        self, database: duckdb.DuckDBPyConnection, table: str = "receipts", name: str = "database"
-    ) -> None:
+    def __init__(self, database: duckdb.DuckDBPyConnection, name: str = "database") -> None:
         self.name = name
         self._database = database
-        self._table = table
-        self.count = int(self._query(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608
+        self.count = int(self._query("SELECT count(*) FROM receipts")[0][0])
 
     def items(self) -> Iterator[Item]:
+        return self._items("true", [])
+
+    def _items(self, condition: str, values: Sequence[object]) -> Iterator[Item]:
         names = ", ".join(f'"{column}"' for column in (*columns(), "leaf_hash", "fingerprint"))
         rows = self._database.cursor().execute(
-            f"SELECT {names} FROM {self._table} ORDER BY stream_id, sequence"  # noqa: S608
+            f"SELECT {names} FROM receipts WHERE {condition}"  # noqa: S608  (our own words)
+            " ORDER BY stream_id, sequence",
+            values,
         )
         stream_at, sequence_at = columns().index("stream_id"), columns().index("sequence")
         while page := rows.fetchmany(_PAGE):
@@ -126,28 +157,101 @@ class TableReceipts:
                 yield leaf
                 first += 1
 
-    def _query(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._database.execute(sql).fetchall()
+    def messages(self, stream_id: UUID, first: int) -> Iterator[bytes]:
+        for item in self._items("stream_id = ? AND sequence >= ?", [stream_id, first]):
+            if item.sequence != first:
+                return
+            if item.message is None or leaf_hash(item.message) != item.leaf:
+                raise EvidenceError(
+                    "row_altered",
+                    f"the row of stream {stream_id}, sequence {first}, is not the receipt that "
+                    "landed; `receipts verify` says more",
+                )
+            yield item.message
+            first += 1
+
+    def first_since(self, stream_id: UUID, time: int) -> int:
+        [(first,)] = self._query(
+            "SELECT coalesce(min(sequence) FILTER (WHERE epoch_us(occurred_at) >= ?),"
+            " max(sequence) + 1) FROM receipts WHERE stream_id = ?",
+            [time, stream_id],
+        )
+        return int(first)
+
+    def find(self, receipt_id: UUID) -> tuple[UUID, int] | None:
+        rows = self._query(
+            "SELECT stream_id, sequence FROM receipts WHERE receipt_id = ?", [receipt_id]
+        )
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def landed(self, source: str) -> int | None:
+        """How far a source has landed: the next offset of its only partition; None: never."""
+        rows = self._query("SELECT next_offset FROM positions WHERE source = ?", [source])
+        return rows[0][0] if rows else None
+
+    def _query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return self._database.execute(sql, values).fetchall()
+
+
+class HomeReceipts:
+    """A home's database, and behind it what its spool holds that has not landed yet."""
+
+    def __init__(self, table: TableReceipts, spool: SpoolReceipts, landed: int) -> None:
+        self.name = "home"
+        self._table = table
+        self._spool = spool
+        self._landed = landed
+        self.count = max(table.count, spool.count)
+
+    def items(self) -> Iterator[Item]:
+        yield from self._table.items()
+        yield from self._spool.items_after(self._landed - 1)
+
+
+class Stored(Leaves, Protocol):
+    """What evidence is made from: a spool, or a database."""
+
+    def messages(self, stream_id: UUID, first: int) -> Iterator[bytes]:
+        """A stream's messages from ``first`` on, up to the first gap."""
+
+    def first_since(self, stream_id: UUID, time: int) -> int:
+        """The first sequence of a stream at or after a time (UTC microseconds).
+
+        In a spool by halves: times rise, except where a clock was set back.
+        """
+
+    def find(self, receipt_id: UUID) -> tuple[UUID, int] | None:
+        """The place of a receipt: stream and sequence."""
 
 
 @contextmanager
-def leaves_of(home: Home) -> Iterator[list[Leaves]]:
-    """What a home can sign: its spool's streams, then what else has landed."""
-    found: list[Leaves] = []
-    if home.spool.exists():
-        with Spool.open(home.path, create=False) as spool:
-            found.append(SpoolReceipts(spool))
-            yield from _with_warehouse(home, found)
-    else:
-        yield from _with_warehouse(home, found)
-
-
-def _with_warehouse(home: Home, found: list[Leaves]) -> Iterator[list[Leaves]]:
-    if not home.warehouse.exists():
+def stores_of(home: Home) -> Iterator[list[Stored]]:
+    """What a home holds: its spool's streams first, then what else has landed."""
+    with ExitStack() as opened:
+        found: list[Stored] = []
+        if home.spool.exists():
+            found.append(SpoolReceipts(opened.enter_context(Spool.open(home.path, create=False))))
+        if home.warehouse.exists():
+            found.append(TableReceipts(opened.enter_context(Warehouse(home.warehouse).read())))
         yield found
+
+
+@contextmanager
+def open_home(home: Home) -> Iterator[Source]:
+    """What a home is verified by: its database with what has still to land, else its spool."""
+    if not home.warehouse.exists():
+        with Spool.open(home.path, create=False) as spool:
+            yield SpoolReceipts(spool)
         return
-    with Warehouse(home.warehouse).read() as database:
-        yield [*found, TableReceipts(database)]
+    with ExitStack() as opened:
+        table = TableReceipts(opened.enter_context(Warehouse(home.warehouse).read()))
+        source: Source = table
+        if home.spool.exists():
+            spool = opened.enter_context(Spool.open(home.path, create=False))
+            landed = table.landed(SpoolSource(spool).name)
+            if landed is not None:
+                source = HomeReceipts(table, SpoolReceipts(spool), landed)
+        yield source
 
 
 @contextmanager
@@ -159,21 +263,34 @@ def open_source(path: Path) -> Iterator[Source]:
     """
     try:
         with path.open("rb") as file:
-            magic = file.read(16)
+            magic = file.read(BLOCK)
     except OSError as error:
         raise EvidenceError(
             "source_unreadable", f"cannot read {path} ({error.strerror})"
         ) from error
     if magic[8:12] == b"DUCK":
         with Warehouse(path).read() as database:
-            yield TableReceipts(database, name=f"database {path.name}")
+            yield TableReceipts(database, f"database {path.name}")
     elif magic.startswith(b"SQLite format 3\0"):
         yield SpoolFileReceipts(path)
     elif magic.startswith(b"PAR1"):
-        with duckdb.connect(":memory:") as database:
-            database.execute(
-                "CREATE VIEW receipts AS SELECT * FROM read_parquet($path)", {"path": str(path)}
-            )
-            yield TableReceipts(database, name=f"Parquet file {path.name}")
+        with duckdb.connect(":memory:") as database, _naming_errors(path):
+            # No view: DuckDB takes no parameter in one.
+            database.read_parquet(str(path)).create_view("receipts")
+            yield TableReceipts(database, f"Parquet file {path.name}")
+    elif is_archive(magic):
+        yield Bundle(path)
     else:
         yield Dump(path)
+
+
+@contextmanager
+def _naming_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise EvidenceError(
+            "source_malformed",
+            f"{path} cannot be read ({type(error).__name__}): a Parquet file must hold the "
+            "columns of the table receipts",
+        ) from error

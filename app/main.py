@@ -62,6 +62,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "checkpoint": _app_of("checkpoint"),
     "verify": _app_of("verify"),
     "gate": _of_catalogue("gate"),
+    "prove": _app_of("prove"),
+    "bundle": _app_of("bundle"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
+from elicitation_receipts.evidence.archive import BLOCK, ArchiveError, is_archive
+from elicitation_receipts.evidence.bundle import Bundle
 from elicitation_receipts.evidence.note import VerifierKey, read_keys
 from elicitation_receipts.evidence.report import Report, Verdict
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.source import Source
 from elicitation_receipts.evidence.store import Evidence, read_files, read_folder
-from elicitation_receipts.evidence.verify import Question
+from elicitation_receipts.evidence.verify import Question, refused
 from elicitation_receipts.evidence.verify import verify as verify_source
-from elicitation_receipts.evidence_sources import open_source
-from elicitation_receipts.home import Home
+from elicitation_receipts.evidence_sources import open_home, open_source
+from elicitation_receipts.filters import FORMAT, OUTPUT
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.moment import read_moment
+from elicitation_receipts.output import show
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.queries.catalogue import Result
-from elicitation_receipts.queries.render import Format, render, save
+from elicitation_receipts.queries.render import Format
 from elicitation_receipts.schemas.errors import EvidenceError, HomeError, UsageError
 
 app = typer.Typer(add_completion=False)
@@ -59,12 +61,8 @@ def verify(
         typer.Option(help="The newest signature must be of this time or later.", metavar="TIME"),
     ] = None,
     stream: Annotated[list[str] | None, typer.Option(help="Only this stream.")] = None,
-    form: Annotated[
-        Format, typer.Option("--format", help="A table for people; json, csv or parquet.")
-    ] = Format.TABLE,
-    output: Annotated[
-        Path | None, typer.Option(help="Write to this file instead, whole or not at all.")
-    ] = None,
+    form: FORMAT = Format.TABLE,
+    output: OUTPUT = None,
 ) -> None:
     """Verify integrity, order, completeness, authenticity, freshness, continuity, and holes.
 
@@ -72,29 +70,33 @@ def verify(
     was asked for holds; 1: something fails; 4: not enough to say. No network is used.
     """
     invocation: Invocation = context.obj
-    with _opened(invocation, source, evidence) as (receipts, came_along):
-        question = Question(
-            evidence=came_along,
-            against={str(path): _earlier(path) for path in against or ()},
-            pins=None if keys is None else _pins(keys),
-            as_of=None if as_of is None else read_moment("as_of", as_of),
-            only=None if not stream else [_stream(each) for each in stream],
-        )
-        with progress_bar("verifying") as show:
-
-            def progress(done: int) -> None:
-                if show is not None and receipts.count is not None:
-                    show(done, max(0, receipts.count - done))
-
-            report = verify_source(receipts, question, progress)
+    pins = None if keys is None else _pins(keys)
+    try:
+        with _opened(invocation, source) as receipts:
+            question = Question(
+                **_came_along(invocation, receipts, evidence, _streams(stream)),
+                against={str(path): _earlier(path) for path in against or ()},
+                pins=pins,
+                as_of=None if as_of is None else read_moment("as_of", as_of),
+            )
+            report = _verify(receipts, question)
+    except ArchiveError as error:
+        report = refused(error.reason, str(error.args[0]))
     result = as_result(report)
     if form is Format.TABLE:
         result = _without_empty_columns(result)
-    if output is None:
-        render(result, form, sys.stdout)
-    else:
-        save(result, form, output)
+    show(result, form, output)
     raise typer.Exit(report.exit_code)
+
+
+def _verify(receipts: Source, question: Question) -> Report:
+    with progress_bar("verifying") as tell:
+
+        def progress(done: int) -> None:
+            if tell is not None and receipts.count is not None:
+                tell(done, max(0, receipts.count - done))
+
+        return verify_source(receipts, question, progress)
 
 
 def as_result(report: Report) -> Result:
@@ -140,27 +142,36 @@ def _without_empty_columns(result: Result) -> Result:
 
 
 @contextmanager
-def _opened(
-    invocation: Invocation, source: Path | None, folder: Path | None
-) -> Iterator[tuple[Source, Evidence]]:
-    """What to verify, and what came with it."""
-    home = None
+def _opened(invocation: Invocation, source: Path | None) -> Iterator[Source]:
+    if source is None:
+        with open_home(invocation.home(create=False)) as receipts:
+            yield receipts
+    else:
+        with open_source(source) as receipts:
+            yield receipts
+
+
+def _came_along(
+    invocation: Invocation, receipts: Source, folder: Path | None, only: frozenset[UUID] | None
+) -> dict[str, Any]:
+    """What came with the source: a bundle brings all it needs, for others the home has it."""
+    if isinstance(receipts, Bundle):
+        return {
+            "evidence": receipts.evidence,
+            "only": receipts.streams if only is None else receipts.streams & only,
+            "starts": receipts.starts,
+            "schemas": receipts.schemas,
+            "manifest": receipts.manifest,
+        }
+    return {"evidence": _evidence(invocation, folder), "only": only}
+
+
+def _evidence(invocation: Invocation, folder: Path | None) -> Evidence:
+    if folder is not None:
+        return _folder(folder)
     try:
         home = invocation.home(create=False)
     except HomeError:
-        if source is None:
-            raise
-    if source is None:
-        assert home is not None  # noqa: S101  (else it was raised)
-        source = home.warehouse if home.warehouse.exists() else home.spool
-    with open_source(source) as receipts:
-        yield receipts, _evidence(home, folder)
-
-
-def _evidence(home: Home | None, folder: Path | None) -> Evidence:
-    if folder is not None:
-        return _folder(folder)
-    if home is None:
         return Evidence()
     evidence = read_folder(home.evidence)
     # Its keys are where only its owner can write; those beside the notes are for others.
@@ -172,6 +183,9 @@ def _earlier(path: Path) -> Evidence:
     if path.is_dir():
         return _folder(path)
     try:
+        with path.open("rb") as file:
+            if is_archive(file.read(BLOCK)):
+                return Bundle(path).evidence
         return read_files([(path.name, path.read_bytes())])
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -190,9 +204,9 @@ def _pins(path: Path) -> Sequence[VerifierKey]:
         raise _unreadable(path, error) from error
 
 
-def _stream(text: str) -> UUID:
+def _streams(texts: list[str] | None) -> frozenset[UUID] | None:
     try:
-        return UUID(text)
+        return frozenset(map(UUID, texts)) if texts else None
     except ValueError:
         raise UsageError("stream_invalid", "--stream takes a stream's id, a UUID") from None
 

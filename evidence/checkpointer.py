@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 from uuid import UUID
 
 from elicitation_receipts.evidence import frontier_file
+from elicitation_receipts.evidence.history import Extent, Leaves, seals_of, tree_of
 from elicitation_receipts.evidence.note import Note, SignatureFault
 from elicitation_receipts.evidence.registry import Entry, Registry, installed_schemas
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.store import (
     REGISTRY,
     checkpoint_file,
-    read_folder,
     write_folder,
 )
 from elicitation_receipts.evidence.tree import Frontier
@@ -24,24 +24,6 @@ from elicitation_receipts.schemas.errors import EvidenceError
 from elicitation_receipts.schemas.lock import FileLock
 
 _LOCK_NAME: Final = "evidence.lock"
-
-
-class Extent(NamedTuple):
-    """A stream and how far its receipts reach in a source: up to ``next_sequence``, at most."""
-
-    stream_id: UUID
-    tenant: str
-    next_sequence: int
-
-
-class Leaves(Protocol):
-    """Synced receipts, as a checkpointer sees them."""
-
-    def extents(self) -> Sequence[Extent]:
-        """Every stream, in the order they were opened."""
-
-    def leaves(self, stream_id: UUID, first: int) -> Iterator[bytes]:
-        """The leaf hashes of a stream from ``first`` on, up to the first gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +126,7 @@ def _grown(folder: Path, extent: Extent, source: Leaves, entry: Entry | None) ->
 
 def _rebuilt(folder: Path, stream_id: UUID, source: Leaves, entry: Entry) -> Frontier:
     """The tree that was signed, from its receipts and, for what was dropped, its seals."""
-    tree = Frontier()
-    seals = sorted(
-        (each.content for each in read_folder(folder).seals if each.content.stream_id == stream_id),
-        key=lambda each: each.first,
-    )
-    for sealed in seals:
-        if sealed.first == tree.size and next(source.leaves(stream_id, tree.size), None) is None:
-            for node in sealed.nodes:
-                tree.add(node)
-    for leaf in source.leaves(stream_id, tree.size):
-        if tree.size > entry.last:
-            break
-        tree.append(leaf)
+    tree = tree_of(source, stream_id, seals_of(folder, stream_id), entry.last + 1)
     if (tree.size, tree.root()) != (entry.last + 1, entry.root):
         raise EvidenceError(
             "stream_changed",

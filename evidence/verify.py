@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from elicitation_receipts.evidence.expectations import Expectations, believe
+from elicitation_receipts.evidence.manifest import Manifest
 from elicitation_receipts.evidence.note import VerifierKey
 from elicitation_receipts.evidence.registry import installed_schemas
-from elicitation_receipts.evidence.report import Check, Finding, Findings, Report, Window
+from elicitation_receipts.evidence.report import (
+    Answer,
+    Check,
+    Finding,
+    Findings,
+    Report,
+    Verdict,
+    Window,
+)
 from elicitation_receipts.evidence.source import Source
-from elicitation_receipts.evidence.store import Evidence
+from elicitation_receipts.evidence.store import Evidence, Signed
 from elicitation_receipts.evidence.stream_check import StreamCheck
 from elicitation_receipts.evidence.text import moment_text
 from elicitation_receipts.evidence.tree import Frontier
@@ -23,6 +33,9 @@ from elicitation_receipts.evidence.verdicts import Facts, answers
 _STEP = 1_000
 
 
+_ALWAYS: Final = frozenset({Check.INTEGRITY, Check.ORDER, Check.COMPLETENESS, Check.RETENTION})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What to verify a source by.
@@ -31,7 +44,7 @@ class Question:
     ``pins``: the keys that count, None: those that came along; ``as_of``: the newest signature
     must be at least of that time; ``only``: these streams, None: all; ``starts``: the tree
     before the first receipt of a stream that is here in part; ``schemas``: the SHA-256 of
-    the schema files that came along, by name.
+    the schema files that came along, by name; ``manifest``: of the bundle that all came in.
     """
 
     evidence: Evidence
@@ -41,6 +54,17 @@ class Question:
     only: Collection[UUID] | None = None
     starts: Mapping[UUID, Frontier] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=installed_schemas)
+    manifest: Signed[Manifest] | None = None
+
+    @property
+    def asked(self) -> frozenset[Check]:
+        """The questions that only these options can answer."""
+        options = {
+            Check.AUTHENTICITY: self.pins is not None,
+            Check.FRESHNESS: self.as_of is not None,
+            Check.CONTINUITY: bool(self.against),
+        }
+        return frozenset(check for check, given in options.items() if given)
 
 
 def verify(
@@ -80,13 +104,21 @@ def verify(
         earlier=len(theirs),
         compared=compared,
     )
-    asked = {Check.INTEGRITY, Check.ORDER, Check.COMPLETENESS, Check.RETENTION}
-    asked |= {Check.AUTHENTICITY} if question.pins is not None else set()
-    asked |= {Check.FRESHNESS} if question.as_of is not None else set()
-    asked |= {Check.CONTINUITY} if theirs else set()
-    return Report(
-        answers(facts, findings), findings.listed, findings.unlisted, windows, frozenset(asked)
-    )
+    asked = _ALWAYS | question.asked
+    return Report(answers(facts, findings), findings.listed, findings.unlisted, windows, asked)
+
+
+def refused(kind: str, detail: str) -> Report:
+    """The report on an archive that was tampered with: nothing in it was looked at further."""
+    reason = "the archive is not as it was made; get it again"
+    verdicts = [
+        Answer(check, Verdict.FAILS, "1 finding")
+        if check is Check.INTEGRITY
+        else Answer(check, Verdict.NOT_CHECKED, reason)
+        for check in Check
+    ]
+    finding = Finding(Check.INTEGRITY, kind, detail=detail)
+    return Report(verdicts, [finding], 0, [], _ALWAYS)
 
 
 _Checks = dict[UUID, StreamCheck]
