@@ -64,6 +64,7 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "gate": _of_catalogue("gate"),
     "prove": _app_of("prove"),
     "bundle": _app_of("bundle"),
+    "metrics": _app_of("metrics"),
     "status": _app_of("status"),
     "schema": _app_of("schema"),
     "settings": _app_of("show_settings"),

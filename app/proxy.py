@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import typer
 
+from elicitation_receipts.address import listen_address
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.producers.http.forwarding import is_loopback
@@ -109,11 +110,7 @@ class _Place:
         self.upstream = upstream
         target = _http_url(upstream, "upstream")
         self.path = target.path or "/"
-        host, _, port = listen.rpartition(":")
-        self.host = host.removeprefix("[").removesuffix("]")
-        if not self.host or not port.isdecimal() or int(port) > 65_535:
-            raise UsageError("listen_invalid", "--listen takes HOST:PORT, as in 127.0.0.1:8080")
-        self.port = int(port)
+        self.host, self.port = listen_address(listen)
         self.names = {self.host.lower()}
         self.public_origin = None
         if public_url is not None:

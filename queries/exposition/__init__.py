@@ -1,0 +1,1 @@
+"""What has landed, as a monitoring system reads it (Prometheus exposition)."""
