@@ -14,6 +14,8 @@ from typing import Final
 
 from aiohttp import (
     ClientError,
+    ClientHandlerType,
+    ClientRequest,
     ClientResponse,
     ClientSession,
     ClientSSLError,
@@ -210,13 +212,16 @@ class Proxy:
         self, request: web.Request, body: bytes | AsyncIterator[bytes] | None
     ) -> AsyncIterator[ClientResponse]:
         """Send the request on. Raises ``upstream_not_trusted``, ``upstream_unreachable``."""
+        fields = self._fields_for_upstream(request, body)
+        has_no_length = body is None and hdrs.CONTENT_LENGTH not in fields
         try:
             answer = await self._client.request(
                 request.method,
                 URL(self._origin + request.raw_path, encoded=True),
-                headers=self._fields_for_upstream(request, body),
+                headers=fields,
                 data=body,
                 allow_redirects=False,
+                middlewares=(_without_length,) if has_no_length else (),
             )
         except ClientSSLError as error:
             raise ProxyError(
@@ -373,6 +378,12 @@ class Proxy:
             self._refused_once = True
             self._say(str(error))
         raise error
+
+
+async def _without_length(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+    """aiohttp gives a request without a body a length of 0 where the client sent none."""
+    request.headers.popall(hdrs.CONTENT_LENGTH, None)
+    return await send(request)
 
 
 async def _take_back_own_fields(_request: web.Request, response: web.StreamResponse) -> None:

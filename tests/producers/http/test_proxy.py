@@ -134,6 +134,7 @@ def test_a_request_is_the_same_with_and_without_it(home: Path, request_: bytes) 
             own = ("x-mine", "keep-alive")
             bare.fields = [pair for pair in bare.fields if pair[0].lower() not in own]
             assert through.essence == bare.essence
+            assert through.field("content-length") == bare.field("content-length")
             assert through.field("host") == f"127.0.0.1:{upstream.port}"
             assert through.field("via") == "1.1 elicitation-receipts"
 
