@@ -43,6 +43,11 @@ class Entry:
         """Whether the message these receipts are of puts a question."""
         return any(receipt.event is Event.REQUESTED for receipt in self.receipts)
 
+    @property
+    def completes_question(self) -> bool:
+        """Whether a URL ceremony is complete."""
+        return any(receipt.event is Event.COMPLETED for receipt in self.receipts)
+
     def wait(self) -> bool:
         """Wait until the receipts are durable; False where they are not, and the wait is over."""
         return self.ticket is None or self.ticket.wait()

@@ -14,7 +14,7 @@ from elicitation_receipts.producers.wire.refusal import not_written, refuse
 from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stamp import stamp
-from elicitation_receipts.schemas.vocabulary import Event, Proof
+from elicitation_receipts.schemas.vocabulary import Proof
 
 Passage = list[tuple[Direction, bytes]]
 
@@ -65,7 +65,7 @@ class Watcher:
         """Whether that completed a question. Returns once it is written, or lost."""
         entry = self._recorder.record(lambda at: self._session.on_completion(question, proof, at))
         entry.wait()
-        return any(receipt.event is Event.COMPLETED for receipt in entry.receipts)
+        return entry.completes_question
 
     def record_subject(self, subject: str) -> None:
         self._recorder.locked(lambda: self._session.on_subject(subject))

@@ -13,7 +13,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from elicitation_receipts.producers.http.event_stream import EventSplitter
 from elicitation_receipts.producers.http.watcher import (
@@ -22,9 +22,10 @@ from elicitation_receipts.producers.http.watcher import (
     WatchedExchange,
     may_be_mcp,
 )
+from elicitation_receipts.producers.own_records import check_version, own_proof
 from elicitation_receipts.producers.stdio.lines import DEFAULT_LIMIT, Fragment
 from elicitation_receipts.producers.wire.direction import Direction
-from elicitation_receipts.schemas.errors import ReceiptsError
+from elicitation_receipts.schemas.errors import ReceiptsError, UsageError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -50,7 +51,8 @@ class Middleware:
     ``limit``    bytes a message may have to be read
 
     The watcher is opened as the server starts (ASGI lifespan), else with the first request. If
-    it cannot be opened, the server does not start.
+    it cannot be opened, the server does not start. Whatever a request reaches finds this object
+    in its scope, as ``elicitation_receipts``.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class Middleware:
         self._watcher: HttpWatcher
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "elicitation_receipts": self}
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
         elif scope["type"] == "http" and self._is_watched(scope):
@@ -79,6 +83,44 @@ class Middleware:
             await self._watch(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    # What a server says of itself
+
+    async def record_completion(
+        self, question: str, proof: Literal["authenticated_callback", "status_check"]
+    ) -> bool:
+        """The server knows by itself that a URL ceremony is complete. True: it completed one.
+
+        As with :meth:`ServerRecords.record_completion`, in whichever session it was asked for:
+        ``question`` is its ``elicitationId`` or else its URL. Raises ``proof_invalid``.
+        """
+        kind = own_proof(proof)
+        await self._open()
+        return await self._watcher.record_completion(question, kind)
+
+    async def record_subject(self, subject: str, session: str | Scope) -> None:
+        """The server has authenticated whom a session is with.
+
+        ``session``: its ``Mcp-Session-Id``, or the scope of one of its requests. What has no
+        session (from 2026-07-28 on) is told by the middleware's argument ``subject`` instead;
+        here it raises ``session_missing``.
+        """
+        if not isinstance(session, str):
+            session = _by_name(session["headers"]).get("mcp-session-id", "")
+        if not session:
+            raise UsageError("session_missing", "a request without Mcp-Session-Id has no session")
+        await self._open()
+        self._watcher.record_subject(session, subject)
+
+    async def record_checkpoint(self, task_id: str, version: int) -> bool:
+        """The server saved the state of a task. False: no such task was seen to start.
+
+        ``version`` (0 or more) stands on every receipt of the task from here on. Raises
+        ``checkpoint_invalid``.
+        """
+        check_version(version)
+        await self._open()
+        return self._watcher.record_checkpoint(task_id, version)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:

@@ -28,6 +28,7 @@ from elicitation_receipts.producers.wire.scribe import Post
 from elicitation_receipts.producers.wire.stamp import stamp
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.vocabulary import Proof
 
 _TICK_SECONDS: Final = 1.0
 _RECOVER_TICKS: Final = 60
@@ -119,6 +120,23 @@ class HttpWatcher:
         if not self._warned:
             self._warned = True
             self._warn(f"{reason}; traffic goes on, receipts may be missing")
+
+    # What a server says of itself, see `Exchanges`
+
+    async def record_completion(self, question: str, proof: Proof) -> bool:
+        """Whether that completed a question. Returns once it is written, or lost."""
+        entry = self.record(lambda at: self._exchanges.on_completion(question, proof, at))
+        await entry.settled()
+        return entry.completes_question
+
+    def record_subject(self, session_id: str, subject: str) -> None:
+        try:
+            self._recorder.locked(lambda: self._exchanges.on_subject(session_id, subject))
+        except ReceiptsError as error:
+            self._warn(f"watcher_fault: {error.reason}; a record is missing")
+
+    def record_checkpoint(self, task_id: str, version: int) -> bool:
+        return self._recorder.locked(lambda: self._exchanges.on_checkpoint(task_id, version))
 
     def _ticks(self) -> None:
         for tick in count(1):

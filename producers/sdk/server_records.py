@@ -9,16 +9,12 @@ from typing import Final, Literal, TypeVar
 
 import anyio.to_thread
 
+from elicitation_receipts.producers.own_records import check_version, own_proof
 from elicitation_receipts.producers.watcher import Watcher
-from elicitation_receipts.schemas.errors import ReceiptsError, UsageError
-from elicitation_receipts.schemas.vocabulary import Proof
+from elicitation_receipts.schemas.errors import ReceiptsError
 
 T = TypeVar("T")
 
-#: What the wire can show, no server need record.
-_OWN_PROOFS: Final = (Proof.AUTHENTICATED_CALLBACK, Proof.STATUS_CHECK)
-#: The largest version of a checkpoint: an Avro long.
-_LARGEST: Final = 2**63 - 1
 LOG: Final = logging.getLogger("elicitation_receipts")
 
 
@@ -44,9 +40,7 @@ class ServerRecords:
         completes. What names no question that waits is a finding, `unknown_completion_id`.
         Raises ``proof_invalid``.
         """
-        if proof not in _OWN_PROOFS:
-            raise UsageError("proof_invalid", f"a server's own proof is {' or '.join(_OWN_PROOFS)}")
-        kind = Proof(proof)
+        kind = own_proof(proof)
         return await _record(partial(self._watcher.record_completion, question, kind), False)
 
     async def record_subject(self, subject: str) -> None:
@@ -63,8 +57,7 @@ class ServerRecords:
         ``version`` (0 or more) stands on every receipt of the task from here on. Raises
         ``checkpoint_invalid``.
         """
-        if not 0 <= version <= _LARGEST:
-            raise UsageError("checkpoint_invalid", "a checkpoint's version is a number from 0 on")
+        check_version(version)
         return await _record(partial(self._watcher.record_checkpoint, task_id, version), False)
 
 

@@ -64,6 +64,10 @@ class Completions:
         else:
             self._ledger.complete(elicitation, Proof.SERVER_NOTIFICATION, at)
 
+    def expects(self, question: str) -> bool:
+        """Whether a record of ``question`` means one of this session, see :meth:`on_record`."""
+        return question in self._expected or bool(self._waiting_with(question))
+
     def on_record(self, question: str, proof: Proof, peers: Peers, at: Moment) -> None:
         """The server itself has proof. ``question``: the ``elicitationId`` or else the URL.
 
@@ -71,12 +75,7 @@ class Completions:
         """
         elicitation = self._expected.get(question) or self._adopted(question, at)
         if elicitation is None:
-            waiting = [
-                running
-                for running in self._ledger.running.values()
-                if running.question.presentation is Presentation.URL
-                and running.question.url == question
-            ]
+            waiting = self._waiting_with(question)
             elicitation = waiting[0] if len(waiting) == 1 else None
         if elicitation is None or not (
             elicitation.is_running or elicitation.outcome is Outcome.COMPLETED
@@ -84,6 +83,13 @@ class Completions:
             self._ledger.note([FindingName.UNKNOWN_COMPLETION_ID], at, elicitation, peers=peers)
         elif elicitation.is_running:
             self._ledger.complete(elicitation, proof, at)
+
+    def _waiting_with(self, url: str) -> list[Elicitation]:
+        return [
+            running
+            for running in self._ledger.running.values()
+            if running.question.presentation is Presentation.URL and running.question.url == url
+        ]
 
     def _adopted(self, elicitation_id: str, at: Moment) -> Elicitation | None:
         for elicitation in self._adoption.find(ReferenceKind.ELICITATION_ID, elicitation_id, at):

@@ -26,6 +26,7 @@ from elicitation_receipts.producers.wire.session import Session
 from elicitation_receipts.producers.wire.stream import Stream
 from elicitation_receipts.producers.wire.trace import read_traceparent
 from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.vocabulary import Proof
 
 #: Event ids remembered per session, to know one that is delivered again.
 _REMEMBERED_EVENTS: Final = 65_536
@@ -45,6 +46,8 @@ class _Place:
     #: The stream each event came on, by its id.
     events: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
     last_at: Moment | None = None
+    #: Whom the server has said it is with, for requests that say nothing themselves.
+    subject: str | None = None
 
 
 class Exchanges:
@@ -131,6 +134,25 @@ class Exchanges:
                     del places[name]
         return receipts
 
+    # What a server says of itself, see `Session`
+
+    def on_completion(self, question: str, proof: Proof, at: Moment) -> list[Receipt]:
+        """It proved that a URL ceremony is complete, in whichever session it was asked for."""
+        expecting = [place for place in self._all() if place.session.expects(question)]
+        place = expecting[0] if len(expecting) == 1 else self._nobody
+        return place.session.on_completion(question, proof, at)
+
+    def on_subject(self, session_id: str, subject: str) -> None:
+        """It authenticated whom a session is with. Raises :class:`DigestError`."""
+        place = self._sessions.get(session_id)
+        if place is not None:
+            place.session.on_subject(subject)
+            place.subject = subject
+
+    def on_checkpoint(self, task_id: str, version: int) -> bool:
+        """It saved a task's state. False where no such task is known."""
+        return any(place.session.on_checkpoint(task_id, version) for place in self._all())
+
     def on_close(self, at: Moment) -> list[Receipt]:
         """Nothing more will be seen: the watcher stops, or a recording ends."""
         return [receipt for place in self._all() for receipt in place.session.on_close(at)]
@@ -204,7 +226,7 @@ class Exchange:
 
     def _on_frame(self, direction: Direction, data: bytes, at: Moment) -> list[Receipt]:
         session = self._place.session
-        session.on_subject(self._subject)
+        session.on_subject(self._subject if self._subject is not None else self._place.subject)
         receipts = session.on_frame(direction, data, at, self._stream)
         self.stopped = session.stopped
         return receipts

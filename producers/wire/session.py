@@ -165,6 +165,10 @@ class Session:
 
     # What a server says of itself, and the wire does not
 
+    def expects(self, question: str) -> bool:
+        """Whether a completion recorded for ``question`` belongs here."""
+        return self._completions.expects(question)
+
     def on_completion(self, question: str, proof: Proof, at: Moment) -> list[Receipt]:
         """It proved that a URL ceremony is complete, see :meth:`Completions.on_record`."""
         self._completions.on_record(question, proof, self._peers, at)

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 import uvicorn
-from conversation import accept, call, decline, form, success, told
+from conversation import KEYS, accept, call, decline, form, request, success, told, url
 from http_peers import connected, exchange, post, read_chunk, read_head
 from http_watching import receipts_in, watching
 
 from elicitation_receipts.producers.http.asgi import App, Message, Middleware, Receive, Scope, Send
 from elicitation_receipts.producers.http.watcher import HttpWatcher
 from elicitation_receipts.producers.seal import WhenFull
-from elicitation_receipts.schemas.errors import HomeError
+from elicitation_receipts.schemas import digest
+from elicitation_receipts.schemas.errors import HomeError, UsageError
 from elicitation_receipts.schemas.lock import FileLock
 from elicitation_receipts.schemas.vocabulary import Event, FindingName, Vantage
 
@@ -280,6 +281,79 @@ def test_whom_the_server_has_authenticated_stands_on_the_receipts(home: Path) ->
     first, second, third = (receipt.subject_ref for receipt in receipts_in(home))
     assert first == third != second
     assert None not in (first, second)
+
+
+# What the server says of itself
+
+
+def test_what_the_wire_does_not_show_is_recorded(home: Path) -> None:
+    script = Scripted(event(url(7)))
+    recorded: list[bool] = []
+
+    async def callback(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/callback":
+            receipts: Middleware = scope["elicitation_receipts"]
+            done = await receipts.record_completion("ceremony", "authenticated_callback")
+            recorded.append(done)
+        await script(scope, receive, send)
+
+    async def test() -> None:
+        app = Middleware(callback, opener(home), path="/mcp")
+        async with served(app) as port:
+            await exchange(port, post(text(call(1)), SESSION))
+            await app.record_subject("ada", {"headers": [(b"mcp-session-id", b"one")]})
+            await exchange(port, post(text(accept(7)), SESSION))
+            await app.record_subject("bob", "another session")
+            for _ in range(2):
+                await exchange(port, post(b"{}", path="/callback"))
+            assert not await app.record_checkpoint("no such task", 1)
+
+    run(test())
+    assert recorded == [True, False]
+    put, consented, completed = receipts_in(home)
+    assert told([consented, completed]) == [
+        "answered consented by person_claimed",
+        "completed completed by runtime (authenticated_callback)",
+    ]
+    assert put.subject_ref is None
+    assert (
+        consented.subject_ref
+        == completed.subject_ref
+        == digest.keyed(KEYS.reference, "subject", "ada")
+    )
+
+
+def test_a_checkpoint_stands_on_the_receipts_of_its_task(home: Path) -> None:
+    begun = {"resultType": "task", "taskId": "t", "status": "working"}
+    asking = {"status": "input_required", "inputRequests": {"k": form(0)}}
+    script = Scripted(fields=(JSON,))
+
+    async def test() -> None:
+        app = Middleware(script, opener(home))
+        async with served(app) as port:
+            script.parts = (text({"jsonrpc": "2.0", "id": 1, "result": begun}),)
+            await exchange(port, post(text(call(1)), SESSION))
+            assert await app.record_checkpoint("t", 4)
+            script.parts = (text({"jsonrpc": "2.0", "id": 2, "result": asking}),)
+            await exchange(port, post(text(request(2, "tasks/get", {"taskId": "t"})), SESSION))
+
+    run(test())
+    (put,) = receipts_in(home)
+    assert put.task is not None
+    assert put.task.checkpoint == 4
+
+
+RECORDS: dict[str, Callable[[Middleware], Coroutine[Any, Any, Any]]] = {
+    "proof_invalid": lambda app: app.record_completion("q", "server_notification"),  # type: ignore[arg-type]
+    "session_missing": lambda app: app.record_subject("ada", {"headers": []}),
+    "checkpoint_invalid": lambda app: app.record_checkpoint("t", -1),
+}
+
+
+@pytest.mark.parametrize("reason", RECORDS)
+def test_what_cannot_be_recorded_is_named(home: Path, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        run(RECORDS[reason](Middleware(Scripted(), opener(home))))
 
 
 # Rather no message than no receipt
