@@ -54,6 +54,11 @@ class Home:
         return self.path / "evidence"
 
     @property
+    def policies(self) -> Path:
+        """Every policy that was in force here, by digest."""
+        return self.path / "policies"
+
+    @property
     def settings_file(self) -> Path:
         return self.path / FILE_NAME
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from elicitation_receipts.consumers.source import Source, SpoolSource
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.keyring import open_keyring
+from elicitation_receipts.producers.policy.kept import read_kept
 from elicitation_receipts.producers.recover import recover
 from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.schemas.errors import UsageError
@@ -71,7 +73,7 @@ def land(
                 if show is not None:
                     show(summary.landed + summary.duplicates + summary.rejected, remaining)
 
-            lander = Lander(warehouse, source, key, Metrics())
+            lander = Lander(warehouse, source, key, Metrics(), partial(read_kept, home.policies))
             with Checkpointing(home, settings).beside() if follow else nullcontext():
                 summary = lander.land(follow=follow, stop=stop, progress=progress)
     if retry:

@@ -15,6 +15,7 @@ from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.policy import Policy
+from elicitation_receipts.producers.policy.kept import keep
 from elicitation_receipts.producers.recordings.container import write_container
 from elicitation_receipts.producers.recordings.explain import explain
 from elicitation_receipts.producers.recordings.recording import (
@@ -136,6 +137,7 @@ class _Run:
         """Write each recording's stream to the home's spool, once."""
         home = invocation.home(create=True)
         keys = open_keyring(home, self.settings).tenant(self.settings.tenant)
+        keep(self.policy, home.policies)
         with Spool.open(home.path) as spool:
             there = {state.stream_id for state in spool.streams()}
 

@@ -12,6 +12,7 @@ from elicitation_receipts.invocation import PRODUCER
 from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.policy_in_force import policy_in_force
 from elicitation_receipts.producers.http.watcher import HttpWatcher
+from elicitation_receipts.producers.policy.kept import keep
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import orphans, recover
 from elicitation_receipts.producers.redact import Redactor
@@ -75,6 +76,7 @@ def _open_parts(
     home: Home, settings: Settings, vantage: Vantage, fidelity: Fidelity
 ) -> Iterator[_Parts]:
     policy = policy_in_force(settings)
+    keep(policy, home.policies)
     keys = open_keyring(home, settings).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
         recover(spool, PRODUCER, policy)

@@ -168,7 +168,8 @@ def _insert_rejects(
 def _insert_policies(database: duckdb.DuckDBPyConnection, landed_at: datetime) -> None:
     """Keep ``policies`` up with the receipts that landed just now."""
     database.execute(
-        "INSERT INTO policies SELECT policy_digest, arg_min(policy_id, occurred_at),"
+        "INSERT INTO policies (policy_digest, policy_id, policy_version, first_seen)"
+        " SELECT policy_digest, arg_min(policy_id, occurred_at),"
         " arg_min(policy_version, occurred_at), min(occurred_at)"
         " FROM receipts WHERE landed_at = $landed_at AND event = $loaded"
         " AND policy_digest IS NOT NULL GROUP BY policy_digest"

@@ -17,6 +17,7 @@ from elicitation_receipts.consumers.batch import (
 )
 from elicitation_receipts.consumers.consumer_group import claim
 from elicitation_receipts.consumers.metrics import Metrics
+from elicitation_receipts.consumers.policy_documents import DocumentOf, add_documents
 from elicitation_receipts.consumers.source import Positions, Record, Source
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.schemas.errors import SourceError, WarehouseError
@@ -71,15 +72,22 @@ class Lander:
 
     ``key``: the lander's own key, under which rejected messages are digested.
     ``metrics``: where what landed is counted, receipt by receipt; without it, nowhere.
+    ``document_of``: where the policies that receipts name are kept; without it, nowhere.
     """
 
     def __init__(
-        self, warehouse: Warehouse, source: Source, key: Key, metrics: Metrics | None = None
+        self,
+        warehouse: Warehouse,
+        source: Source,
+        key: Key,
+        metrics: Metrics | None = None,
+        document_of: DocumentOf | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._source = source
         self._key = key
         self._metrics = metrics
+        self._document_of = document_of
         self._summary = LandingSummary()
 
     def land(
@@ -144,6 +152,8 @@ class Lander:
                 records = self._source.fetch(positions, BATCH, _WAIT_FOR_MORE)
                 if not records:
                     break
+            if self._document_of is not None:
+                add_documents(database, self._document_of)
         return positions
 
     def _count(self, landed: Landed) -> None:
