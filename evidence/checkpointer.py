@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from elicitation_receipts.evidence import frontier_file
+from elicitation_receipts.evidence.checkpoint import Checkpoint
 from elicitation_receipts.evidence.history import Extent, Leaves, seals_of, tree_of
 from elicitation_receipts.evidence.note import Note, SignatureFault
 from elicitation_receipts.evidence.registry import Entry, Registry, installed_schemas
@@ -41,26 +42,22 @@ def sign_checkpoints(
 ) -> Signed:
     """Sign every stream of ``sources`` as far as it has come, and put the notes in ``folder``.
 
-    A stream in several sources is read from the first. Streams that were signed before and
-    are in none stay listed. Raises :class:`EvidenceError`: ``stream_behind`` where a stream
-    is shorter than what was signed, ``stream_changed`` where its beginning is not what was
-    signed, ``registry_not_ours``, ``evidence_unreadable``, ``evidence_unwritable``; and
+    A stream in several sources is read from the one that reaches furthest. Streams that were
+    signed before and are in none stay listed. Raises :class:`EvidenceError`: ``stream_behind``
+    where a stream is shorter than what was signed, ``stream_changed`` where its beginning is
+    not what was signed, ``registry_not_ours``, ``evidence_unreadable``,
+    ``evidence_unwritable``; and
     :class:`KeyringError`.
     """
     write_folder(folder, {})
     with FileLock(folder / _LOCK_NAME):
         before = _newest(folder, keys)
         streams = dict(before.streams) if before else {}
-        trees: dict[UUID, Frontier] = {}
-        for source in sources:
-            for extent in source.extents():
-                if extent.stream_id not in trees:
-                    tree = _grown(folder, extent, source, streams.get(extent.stream_id))
-                    trees[extent.stream_id] = tree
-                    if tree.size:
-                        streams[extent.stream_id] = Entry(
-                            extent.stream_id, extent.tenant, tree.size - 1, tree.root()
-                        )
+        trees = _trees(folder, sources, streams)
+        for extent, tree in trees.values():
+            streams[extent.stream_id] = Entry(
+                extent.stream_id, extent.tenant, tree.size - 1, tree.root()
+            )
         registry = Registry(now, installed_schemas(), streams)
         grown = [
             entry.checkpoint
@@ -75,7 +72,7 @@ def sign_checkpoints(
             **{checkpoint_file(each): note for each, note in notes.items()},
         }
         frontiers = {
-            frontier_file.name(each.stream_id): frontier_file.dump(trees[each.stream_id])
+            frontier_file.name(each.stream_id): frontier_file.dump(trees[each.stream_id][1])
             for each in grown
         }
         write_folder(folder, files | frontiers)
@@ -106,31 +103,60 @@ def _newest(folder: Path, keys: SigningKeys) -> Registry | None:
         ) from error
 
 
-def _grown(folder: Path, extent: Extent, source: Leaves, entry: Entry | None) -> Frontier:
-    """The tree of a stream as far as it has come, from what was signed on."""
-    size = entry.last + 1 if entry else 0
-    if extent.next_sequence < size:
-        raise EvidenceError(
-            "stream_behind",
-            f"stream {extent.stream_id} has {extent.next_sequence} receipts and {size} were "
-            "signed: put back what is missing; nothing was signed",
-        )
-    tree = frontier_file.load(folder, extent.stream_id)
-    if entry and (tree is None or (tree.size, tree.root()) != (size, entry.root)):
-        tree = _rebuilt(folder, extent.stream_id, source, entry)
-    tree = tree if entry and tree else Frontier()
-    for leaf in source.leaves(extent.stream_id, tree.size):
-        tree.append(leaf)
+def _trees(
+    folder: Path, sources: Iterable[Leaves], signed: Mapping[UUID, Entry]
+) -> dict[UUID, tuple[Extent, Frontier]]:
+    """The tree of every stream, from the source that reaches furthest.
+
+    The spool may have let go of what has landed, and the warehouse may lag behind it.
+    """
+    trees: dict[UUID, tuple[Extent, Frontier]] = {}
+    behind: dict[UUID, Extent] = {}
+    for source in sources:
+        for extent in source.extents():
+            stream_id = extent.stream_id
+            entry = signed.get(stream_id)
+            if entry and extent.next_sequence <= entry.last:
+                behind[stream_id] = extent
+                continue
+            tree = _grown(folder, extent, source, entry)
+            if tree and tree.size > (trees[stream_id][1].size if stream_id in trees else 0):
+                trees[stream_id] = extent, tree
+    for stream_id, extent in behind.items():
+        if stream_id not in trees:
+            raise EvidenceError(
+                "stream_behind",
+                f"stream {stream_id} has {extent.next_sequence} receipts and "
+                f"{signed[stream_id].last + 1} were signed: put back what is missing; "
+                "nothing was signed",
+            )
+    return trees
+
+
+def _grown(folder: Path, extent: Extent, source: Leaves, entry: Entry | None) -> Frontier | None:
+    """The tree of a stream as far as it has come, from what was signed on; None: not from here."""
+    tree: Frontier | None = Frontier()
+    if entry:
+        signed = entry.checkpoint
+        tree = frontier_file.load(folder, extent.stream_id)
+        if tree is None or (tree.size, tree.root()) != (signed.size, signed.root):
+            tree = _rebuilt(folder, source, signed)
+    if tree is not None:
+        for leaf in source.leaves(extent.stream_id, tree.size):
+            tree.append(leaf)
     return tree
 
 
-def _rebuilt(folder: Path, stream_id: UUID, source: Leaves, entry: Entry) -> Frontier:
+def _rebuilt(folder: Path, source: Leaves, signed: Checkpoint) -> Frontier | None:
     """The tree that was signed, from its receipts and, for what was dropped, its seals."""
-    tree = tree_of(source, stream_id, seals_of(folder, stream_id), entry.last + 1)
-    if (tree.size, tree.root()) != (entry.last + 1, entry.root):
+    seals = seals_of(folder, signed.stream_id)
+    tree = tree_of(source, signed.stream_id, seals, signed.size)
+    if tree.size < signed.size:
+        return None
+    if tree.root() != signed.root:
         raise EvidenceError(
             "stream_changed",
-            f"stream {stream_id} is not what was signed up to sequence {entry.last}: "
+            f"stream {signed.stream_id} is not what was signed up to sequence {signed.size - 1}: "
             "`receipts verify` says where; nothing was signed",
         )
     return tree

@@ -81,6 +81,9 @@ def verify(
     keys = question.evidence.keys if question.pins is None else question.pins
     trust = Trust(keys, rotations, findings)
     ours = believe(question.evidence, trust, findings)
+    if question.manifest is not None:
+        made = question.manifest
+        trust.signer(made.name, made.note, made.content.time)
     theirs = {name: believe(earlier, trust, findings) for name, earlier in question.against.items()}
     checks = _read(source, question, ours, list(theirs.values()), findings, progress)
     wanted = _wanted(ours, question)
