@@ -24,6 +24,7 @@ from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.stopping import stop_on_signal
+from elicitation_receipts.supervisor import supervised
 from elicitation_receipts.telemetry import export_metrics
 
 app = typer.Typer(add_completion=False)
@@ -63,6 +64,7 @@ def land(
         stop_on_signal() as stop,
         _source(home, settings) as source,
         progress_bar("landing") as show,
+        supervised() as turn,
     ):
         key = open_keyring(home, settings).lander()
         if retry:
@@ -75,7 +77,7 @@ def land(
 
             lander = Lander(warehouse, source, key, Metrics(), partial(read_kept, home.policies))
             with Checkpointing(home, settings).beside() if follow else nullcontext():
-                summary = lander.land(follow=follow, stop=stop, progress=progress)
+                summary = lander.land(follow=follow, stop=stop, progress=progress, turn=turn)
     if retry:
         typer.echo(
             f"landed {retried.landed}, rejected again {retried.rejected}, "

@@ -16,6 +16,7 @@ from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.settings import option
 from elicitation_receipts.stopping import stop_on_signal
+from elicitation_receipts.supervisor import supervised
 from elicitation_receipts.telemetry import export_metrics
 
 app = typer.Typer(add_completion=False)
@@ -43,8 +44,7 @@ def ship(
     """Ship receipts from the home's spool to Kafka, each stream in order.
 
     A receipt counts as shipped once Kafka has acknowledged it. With --follow checkpoints are
-    signed too (see `receipts checkpoint`). SIGTERM lets the batch at hand
-    be finished.
+    signed too (see `receipts checkpoint`). SIGTERM lets the batch at hand be finished.
     """
     invocation: Invocation = context.obj
     loaded = invocation.load_settings(
@@ -59,6 +59,7 @@ def ship(
         Spool.open(home.path, create=False) as spool,
         stop_on_signal() as stop,
         progress_bar("shipping") as show,
+        supervised() as turn,
     ):
         recover(spool, PRODUCER)
         if create:
@@ -74,5 +75,5 @@ def ship(
 
         shipper = Shipper(spool, settings, timeout=timeout, keep=keep)
         with Checkpointing(home, loaded).beside() if follow else nullcontext():
-            shipped = shipper.run(follow=follow, stop=stop, progress=progress)
+            shipped = shipper.run(follow=follow, stop=stop, progress=progress, turn=turn)
     typer.echo(f"shipped {shipped}")

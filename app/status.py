@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, TextIO
@@ -13,11 +13,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from elicitation_receipts.checks import Checks, Trouble
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.schemas.errors import ReceiptsError
 from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.settings import option
 
 app = typer.Typer(add_completion=False)
 
@@ -34,10 +36,32 @@ class Format(StrEnum):
 def status(
     context: typer.Context,
     form: Annotated[Format, typer.Option("--format", help="A table, or JSON.")] = Format.TABLE,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Only say what is wrong, for a probe: exit code 1 for lag, rejects, stuck "
+            "shipping or a full disk.",
+        ),
+    ] = False,
+    max_age: Annotated[
+        float, typer.Option(min=0, help="Seconds a receipt may wait, for --check.")
+    ] = 300.0,
+    min_free: Annotated[
+        int, typer.Option(min=0, help="MiB the home's disk must have left, for --check.")
+    ] = 100,
+    kafka: Annotated[str | None, option("kafka")] = None,
+    kafka_topic: Annotated[str | None, option("kafka_topic")] = None,
 ) -> None:
     """Show the streams, what is not shipped, what landed, breaks, rejects and open questions."""
     invocation: Invocation = context.obj
-    state = look(invocation.home(create=False))
+    home = invocation.home(create=False)
+    state = look(home)
+    if check and not state.errors:
+        settings = invocation.load_settings({"kafka": kafka, "kafka_topic": kafka_topic}).settings
+        checks = Checks(home, settings, max_age, min_free * 2**20)
+        _tell(list(checks.run(state.warehouse)), form)
+        return
     if form is Format.JSON:
         json.dump(state.as_json(), sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -45,6 +69,17 @@ def status(
         _print(state, sys.stdout)
     if state.errors:
         raise typer.Exit(ReceiptsError.exit_code)
+
+
+def _tell(troubles: list[Trouble], form: Format) -> None:
+    if form is Format.JSON:
+        json.dump({"troubles": [asdict(trouble) for trouble in troubles]}, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        for trouble in troubles:
+            typer.echo(f"{trouble.name}: {trouble.message}")
+    if troubles:
+        raise typer.Exit(1)
 
 
 @dataclass(slots=True)

@@ -32,7 +32,6 @@ BATCH: Final = 10_000
 # batch costs four fifths of the speed; then whoever else waits for it has a turn.
 _HOLD_SECONDS: Final = 2.0
 _HOLD_BATCHES: Final = 20
-_TURN_FOR_OTHERS: Final = 0.02  # longer than who waits for a lock file sleeps
 
 _WAIT_FOR_RECORDS: Final = 0.5
 _WAIT_FOR_MORE: Final = 0.05  # while the database is held
@@ -96,8 +95,11 @@ class Lander:
         follow: bool = False,
         stop: Event | None = None,
         progress: Progress | None = None,
+        turn: Callable[[], None] = lambda: None,
     ) -> LandingSummary:
         """Land all there is; with ``follow`` also all that comes, until ``stop`` is set.
+
+        ``turn`` is called at every turn of the loop, some times a second.
 
         Who follows waits for a broker that is down and a warehouse that is busy. Raises
         :class:`SourceError` and :class:`WarehouseError`; what was committed before stays.
@@ -106,6 +108,7 @@ class Lander:
         self._summary = LandingSummary()
         positions: Positions | None = None
         while not stop.is_set():
+            turn()
             try:
                 if positions is None:
                     with self._warehouse.open() as database:
@@ -115,9 +118,8 @@ class Lander:
                     break
                 records = self._source.fetch(positions, BATCH, _WAIT_FOR_RECORDS)
                 if records:
-                    positions = self._land_backlog(positions, records, stop, progress)
+                    positions = self._land_backlog(positions, records, stop, progress, turn)
                     self._source.commit(positions)
-                    stop.wait(_TURN_FOR_OTHERS)
             except (SourceError, WarehouseError) as error:
                 if error.reason == "topic_replaced":
                     positions = None  # of the topic that was
@@ -133,6 +135,7 @@ class Lander:
         records: list[Record],
         stop: Event,
         progress: Progress | None,
+        turn: Callable[[], None],
     ) -> Positions:
         """Land ``records``, which lie at ``positions``, and what follows; where to read on then."""
         until = time.monotonic() + _HOLD_SECONDS
@@ -148,6 +151,7 @@ class Lander:
                 positions = landed.positions
                 if stop.is_set() or time.monotonic() > until:
                     break
+                turn()
                 self._report(positions, progress)
                 records = self._source.fetch(positions, BATCH, _WAIT_FOR_MORE)
                 if not records:

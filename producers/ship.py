@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -64,6 +65,15 @@ class _Producer(KafkaProducer):  # type: ignore[misc]  # untyped
             super().flush(timeout)
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How one run goes on; see :meth:`Shipper.run`."""
+
+    follow: bool
+    stop: threading.Event
+    turn: Callable[[], None]
+
+
 class Shipper:
     """Ships one spool to one topic: key = the stream's id, value = the sealed message.
 
@@ -95,22 +105,26 @@ class Shipper:
         follow: bool = False,
         stop: threading.Event | None = None,
         progress: Callable[[int], None] = lambda _: None,
+        turn: Callable[[], None] = lambda: None,
     ) -> int:
         """Ship until nothing is left, or, to ``follow``, until ``stop``; returns how many.
 
-        ``progress`` is told how many more were acknowledged. Raises :class:`ShipError`:
+        ``progress`` is told how many more were acknowledged; ``turn`` is called at every turn
+        of the loop, at least twice a minute. Raises :class:`ShipError`:
         ``shipper_running``, ``topic_not_found``, ``broker_refused``, ``message_refused``,
         ``kafka_misconfigured``, and ``broker_unavailable`` unless it follows; and
         :class:`SpoolError`. Who follows waits for a spool that is full, read-only or locked.
         """
         stop = stop or threading.Event()
+        run = _Run(follow, stop, turn)
         total = 0
         failures = 0
         deadline = time.monotonic() + self._timeout
         with _only_one(self._spool):
             while not stop.is_set() and (follow or self._spool.unshipped(1)):
+                turn()
                 try:
-                    for count in self._ship(follow, stop):
+                    for count in self._ship(run):
                         total += count
                         progress(count)
                         failures = 0
@@ -130,22 +144,21 @@ class Shipper:
             self._trim()
         return total
 
-    def _ship(self, follow: bool, stop: threading.Event) -> Iterator[int]:
+    def _ship(self, run: _Run) -> Iterator[int]:
         """Ship over one connection; yields how many were acknowledged, lot by lot."""
         with _producer(self._settings, self._timeout) as producer:
-            while not stop.is_set():
+            while not run.stop.is_set():
+                run.turn()
                 lot = _lot(self._spool.unshipped(_LOT_RECEIPTS))
                 if lot:
-                    yield from self._send(producer, lot, follow, stop)
-                elif follow:
+                    yield from self._send(producer, lot, run)
+                elif run.follow:
                     self._trim()
-                    stop.wait(_LOOK_EVERY)
+                    run.stop.wait(_LOOK_EVERY)
                 else:
                     return
 
-    def _send(
-        self, producer: KafkaProducer, lot: Sequence[Stored], follow: bool, stop: threading.Event
-    ) -> Iterator[int]:
+    def _send(self, producer: KafkaProducer, lot: Sequence[Stored], run: _Run) -> Iterator[int]:
         futures = [
             producer.send(self._settings.topic, one.message, key=str(one.stream_id).encode())
             for one in lot
@@ -169,21 +182,22 @@ class Shipper:
                 shipped[one.stream_id] = one.sequence + 1
                 acknowledged += 1
         if shipped:
-            self._mark(shipped, follow, stop)
+            self._mark(shipped, run)
             yield acknowledged
         if failed:
             raise next(iter(failed.values()))
 
-    def _mark(self, shipped: Mapping[UUID, int], follow: bool, stop: threading.Event) -> None:
+    def _mark(self, shipped: Mapping[UUID, int], run: _Run) -> None:
         """Remember what arrived. Until that works nothing more is sent: it would be sent again."""
         failures = 0
         while True:
+            run.turn()
             try:
                 return self._spool.mark_shipped(shipped)
             except SpoolError as error:
-                if not follow or error.reason not in _PASSING:
+                if not run.follow or error.reason not in _PASSING:
                     raise
-            if stop.wait(_pause(failures)):
+            if run.stop.wait(_pause(failures)):
                 return None  # the next shipper sends these again
             failures += 1
 

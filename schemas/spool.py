@@ -401,7 +401,7 @@ class Spool:
         Receipts that went abroad and then vanish here in a power cut would leave their
         sequences to be used again. What has left the log for the main file is synced.
         """
-        with naming_errors(self.path):
+        with naming_errors(self.path), suppress(FileNotFoundError):  # no log: all has left it
             log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(log)
