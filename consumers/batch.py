@@ -16,6 +16,7 @@ from elicitation_receipts.consumers.decode.decoded import Sighting
 from elicitation_receipts.consumers.decode.record import Reject
 from elicitation_receipts.consumers.rows import now
 from elicitation_receipts.consumers.source import Positions, Record, Source
+from elicitation_receipts.consumers.summaries import keep_summaries
 from elicitation_receipts.schemas.keys import Key
 from elicitation_receipts.schemas.vocabulary import Event
 
@@ -95,11 +96,13 @@ def write_batch(
         *decoded.rejects,
         *(Reject(decoded.records[at], "stream_fork") for at in fitted.forks),
     ]
-    decoded.rows.insert(database, fitted.fresh, source.name, landed_at)
     write_chains(database, fitted)
+    if fitted.fresh:
+        decoded.rows.insert(database, fitted.fresh, source.name, landed_at)
+        keep_summaries(database, landed_at, fitted.gaps)
+        _insert_policies(database, landed_at)
     forget_rejects(database, source.name, [reject.record for reject in rejects])
     _insert_rejects(database, source, key, rejects)
-    _insert_policies(database, landed_at)
     return Landed(batch, fitted.fresh, fitted.duplicates, rejects, len(fitted.breaks), positions)
 
 

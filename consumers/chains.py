@@ -66,6 +66,12 @@ class Fitted:
     #: How far the streams have landed with it, where that is further than before.
     ends: dict[bytes, End] = field(default_factory=dict)
 
+    @property
+    def gaps(self) -> list[Place]:
+        """Where a gap has come or gone."""
+        found = [one.place for one in self.breaks if one.kind == "gap"]
+        return found + self.healed
+
 
 _START: Final = End(-1, ZERO_HASH)
 

@@ -58,7 +58,7 @@ _COLUMNS: Final = {
 }
 _ONLY_REPLAY: Final = """
     SELECT count(*) > 0 AND bool_and(vantage IS NOT DISTINCT FROM 'replay')
-    FROM receipts WHERE elicitation_id IS NOT NULL
+    FROM elicitations
 """
 
 

@@ -59,7 +59,7 @@ WITH eligible AS (
     WHERE vantage IS DISTINCT FROM 'replay'
         OR getvariable('include_replay')::BOOLEAN
         OR NOT EXISTS (
-            FROM receipts WHERE elicitation_id IS NOT NULL AND vantage IS DISTINCT FROM 'replay'
+            FROM elicitations WHERE vantage IS DISTINCT FROM 'replay'
         )
 ),
 watched_once AS (

@@ -9,25 +9,15 @@
 --
 -- By hand: run picked.sql first; it says how.
 WITH answers AS (
-    -- What came last in each round: an answer that was not delivered is given again.
     SELECT
-        picked.mode, picked.carrier, server, client, picked.flow, picked.tool,
-        picked.policy_version, day,
+        mode, carrier, server, client, flow, tool, policy_version, day,
         answer.round,
         answer.outcome,
         answer.decided_by,
-        answer.validation_failed AS failed,
+        answer.failed,
         -- Compared as one value, in which NULL equals NULL.
-        row(
-            picked.mode, picked.carrier, server, client, picked.flow, picked.tool,
-            picked.policy_version, day, answer.round
-        ) AS place
-    FROM picked
-    JOIN receipts AS answer ON answer.elicitation_id = picked.elicitation_id AND answer.event = 'answered'
-    QUALIFY answer.outcome IN ('accepted', 'invalid') AND row_number() OVER (
-        PARTITION BY answer.elicitation_id, answer.round
-        ORDER BY answer.attempt DESC, answer.sequence DESC
-    ) = 1
+        row(mode, carrier, server, client, flow, tool, policy_version, day, answer.round) AS place
+    FROM (SELECT *, unnest(answers) AS answer FROM picked)
 ),
 given AS (
     SELECT place, count(*) FILTER (decided_by = 'person_claimed') AS answers
