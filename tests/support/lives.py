@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import duckdb
 
 from elicitation_receipts.consumers.rows import now, row_from_receipt
+from elicitation_receipts.consumers.summaries import keep_summaries
 from elicitation_receipts.consumers.warehouse import installed_migrations
 from elicitation_receipts.schemas.receipt import FailedField, Keyed, Receipt, Validation
 from elicitation_receipts.schemas.vocabulary import (
@@ -116,7 +117,7 @@ class Lives:
         return cls(connection)
 
     def clear(self) -> None:
-        self.connection.execute("DELETE FROM receipts")
+        self.connection.execute("DELETE FROM receipts; DELETE FROM elicitation_summaries")
         self._stream = uuid4()
         self._sequence = 0
 
@@ -164,6 +165,8 @@ class Lives:
         return elicitation
 
     def _land(self, receipts: list[Receipt]) -> None:
-        landing = [bytes(32), bytes(8), "spool", now()]
+        landed_at = now()
+        landing = [bytes(32), bytes(8), "spool", landed_at]
         with self.connection.appender("receipts") as appender:
             appender.append_rows([[*row_from_receipt(receipt), *landing] for receipt in receipts])
+        keep_summaries(self.connection, landed_at, [])
