@@ -14,6 +14,7 @@ from elicitation_receipts.consumers.landing import Lander, LandingSummary, Wareh
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.retry import retry_rejects
 from elicitation_receipts.consumers.source import Source, SpoolSource
+from elicitation_receipts.consumers.spans import Spans
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.keyring import open_keyring
@@ -25,7 +26,7 @@ from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.settings import Settings, option
 from elicitation_receipts.stopping import stop_on_signal
 from elicitation_receipts.supervisor import supervised
-from elicitation_receipts.telemetry import export_metrics
+from elicitation_receipts.telemetry import export_metrics, export_spans
 
 app = typer.Typer(add_completion=False)
 
@@ -59,6 +60,7 @@ def land(
     ).settings
     home = invocation.home(create=settings.kafka is not None)
     export_metrics()
+    export_spans()
     warehouse = Warehouse(home.warehouse)
     with (
         stop_on_signal() as stop,
@@ -75,7 +77,8 @@ def land(
                 if show is not None:
                     show(summary.landed + summary.duplicates + summary.rejected, remaining)
 
-            lander = Lander(warehouse, source, key, Metrics(), partial(read_kept, home.policies))
+            documents = partial(read_kept, home.policies)
+            lander = Lander(warehouse, source, key, Metrics(), documents, Spans())
             with Checkpointing(home, settings).beside() if follow else nullcontext():
                 summary = lander.land(follow=follow, stop=stop, progress=progress, turn=turn)
     if retry:

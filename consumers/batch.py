@@ -43,7 +43,7 @@ class Landed:
     positions: Positions
 
     def sightings(self) -> Iterator[Sighting]:
-        """What metrics count of the receipts that landed, in their order."""
+        """What telemetry says of the receipts that landed, in their order."""
         return self.batch.decoded.rows.sightings(self.fresh)
 
 

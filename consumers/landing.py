@@ -19,6 +19,7 @@ from elicitation_receipts.consumers.consumer_group import claim
 from elicitation_receipts.consumers.metrics import Metrics
 from elicitation_receipts.consumers.policy_documents import DocumentOf, add_documents
 from elicitation_receipts.consumers.source import Positions, Record, Source
+from elicitation_receipts.consumers.spans import Spans
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.schemas.errors import SourceError, WarehouseError
 from elicitation_receipts.schemas.keys import Key
@@ -72,6 +73,7 @@ class Lander:
     ``key``: the lander's own key, under which rejected messages are digested.
     ``metrics``: where what landed is counted, receipt by receipt; without it, nowhere.
     ``document_of``: where the policies that receipts name are kept; without it, nowhere.
+    ``spans``: what tells of it in traces; without it, nothing does.
     """
 
     def __init__(
@@ -81,12 +83,14 @@ class Lander:
         key: Key,
         metrics: Metrics | None = None,
         document_of: DocumentOf | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._source = source
         self._key = key
         self._metrics = metrics
         self._document_of = document_of
+        self._spans = spans
         self._summary = LandingSummary()
 
     def land(
@@ -169,6 +173,9 @@ class Lander:
                 self._metrics.landed(sighting)
             for reject in landed.rejects:
                 self._metrics.rejected(reject.reason)
+        if self._spans is not None:
+            for sighting in landed.sightings():
+                self._spans.landed(sighting)
 
     def _report(self, positions: Positions, progress: Progress | None) -> int:
         """Say how far we are; how many records remain."""

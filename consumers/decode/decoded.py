@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 import duckdb
@@ -15,9 +15,12 @@ from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.consumers.source import Record
 from elicitation_receipts.schemas.vocabulary import Carrier, DecidedBy, Event, Mode, Outcome
 
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  (the database's times are UTC without a zone)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
 
 class Sighting(NamedTuple):
-    """What metrics count of a receipt; the fields are the receipt's own."""
+    """What telemetry says of a receipt; the fields are the receipt's own."""
 
     event: Event
     elicitation_id: UUID | None
@@ -26,11 +29,14 @@ class Sighting(NamedTuple):
     outcome: Outcome | None
     decided_by: DecidedBy | None
     since_previous_us: int | None
+    occurred_at: int
+    trace_id: bytes | None
+    span_id: bytes | None
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> Sighting:
         """From the values of its columns."""
-        event, elicitation_id, mode, carrier, outcome, decided_by, since = values
+        event, elicitation_id, mode, carrier, outcome, decided_by, since, at, *trace = values
         return cls(
             Event(event),
             UUID(bytes=elicitation_id) if isinstance(elicitation_id, bytes) else elicitation_id,
@@ -39,6 +45,8 @@ class Sighting(NamedTuple):
             Outcome(outcome) if outcome else None,
             DecidedBy(decided_by) if decided_by else None,
             since,
+            (at - _EPOCH) // _MICROSECOND,
+            *trace,
         )
 
 
@@ -55,7 +63,7 @@ class Rows(Protocol):
         """Insert the rows at these places (ascending)."""
 
     def sightings(self, chosen: Sequence[int]) -> Iterator[Sighting]:
-        """What metrics count of them."""
+        """What telemetry says of them."""
 
 
 @dataclass(frozen=True, slots=True)

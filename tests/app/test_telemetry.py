@@ -1,48 +1,20 @@
-"""Metrics of a tap: exported only where asked, to a real OTLP receiver, with nothing typed."""
+"""Metrics and spans: exported only where asked, to a real OTLP receiver, with nothing typed."""
 
 from __future__ import annotations
 
-import gzip
+import os
 import subprocess
-import threading
+import sys
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from asking_client import SERVER, TAP, Client
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from otlp import Receiver
 
 Receipts = Callable[..., subprocess.CompletedProcess[str]]
 TYPED = "Quetzaltenango-97341"
-
-
-class Receiver:
-    """An OTLP/HTTP endpoint on loopback that keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        bodies = self.bodies
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                is_packed = self.headers.get("content-encoding") == "gzip"
-                bodies.append(gzip.decompress(body) if is_packed else body)
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 @pytest.fixture
@@ -84,3 +56,32 @@ def test_the_console_exporter_would_mix_with_the_protocol(
     result = receipts("tap", "--metrics", "--", "true")
     assert result.returncode == 2
     assert result.stderr.startswith("receipts: otel_console: ")
+
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+def test_landing_tells_a_trace_how_long_a_person_was_waited_for(
+    home: Path, receipts: Receipts, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client([*TAP, "--", *SERVER]) as client:
+        meta = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
+        client.request(1, "tools/call", {"name": "weather", "arguments": {}, "_meta": meta})
+        client.answer(client.receive()["id"], action="accept", content={"city": TYPED})
+        client.end()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", receiver.address + "/v1/traces")
+    command = [sys.executable, "-m", "elicitation_receipts", "land"]
+    done = subprocess.run(command, env=os.environ | {"RECEIPTS_HOME": str(home)}, check=True)
+    assert done.returncode == 0
+
+    request = ExportTraceServiceRequest.FromString(b"".join(receiver.bodies))
+    [span] = [
+        span
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, SPAN)
+    assert span.name == "elicitation form"
+    assert span.end_time_unix_nano > span.start_time_unix_nano
+    assert TYPED.encode() not in b"".join(receiver.bodies)
