@@ -76,7 +76,7 @@ class _Lexicon:
             start, at = match.span()
             if data[at - 1 : at] == b" ":
                 at -= 1  # it also begins the next word
-            before = data[max(0, start - _BEFORE) : start].rpartition(_BAR)[2]
+            before = data[max(0, start - _BEFORE) : start].rpartition(_BAR)[2].removesuffix(b" ")
             after = data[at : at + _AFTER].partition(_BAR)[0]
             if self._counts(before, after, is_label=is_label):
                 found.add(class_of(match))
@@ -112,7 +112,7 @@ def _lexicon() -> _Lexicon:
         whole=whole,
         words=compiled_classes(classes),
         about_after=compiled(f" ?(?:{_any(about['after'], left='')})"),
-        about_before=compiled(f"(?:{of}{link}|{_chained(about['before'])}){article}*$"),
+        about_before=compiled(f"(?:{of}(?: [^ |]+)?{link}|{_chained(about['before'])}){article}*$"),
         ask_before=compiled(_any(ask["before"])),
         ask_after=compiled(_any(ask["after"])),
         refuse_before=compiled(_any(refuse["before"])),

@@ -61,7 +61,7 @@ _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAKS: Final = re.compile(r"[\n\r()\[\]{}。！？；।؟؛…]")
 _STOPS: Final = (". ", "; ", "! ", "? ", " - ", " – ", " — ")
 #: A word in which digits and signs stand for letters; possessive, so that time stays linear.
-_LEET: Final = re.compile(r"\b[a-z]++(?:[013457$@]++[a-z]++)++")
+_LEET: Final = re.compile(r"\b(?:[a-z]++)?+(?:[013457$@]++[a-z]++)++")
 _LEET_LETTERS: Final = str.maketrans("013457$@", "oieastsa")
 _LEET_SIGNS: Final = re.compile(r"[0-9$@]")
 _NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d)")
@@ -72,6 +72,10 @@ _ASCII_NO_WORD: Final = {
     if not chr(code).isalnum() and chr(code) != CLAUSE
 }
 _SPELT: Final = re.compile(r"(?: [^\W\d_]){3,}(?= )")
+#: Scripts of one character a sound or word are never written apart.
+_SPELT_HAN: Final = re.compile(
+    "(?<=[\u3040-\u30ff\u3400-\u9fff]) +(?=[\u3040-\u30ff\u3400-\u9fff])"
+)
 
 
 def plain(text: str) -> str:
@@ -85,6 +89,7 @@ def plain(text: str) -> str:
         text = _LEET.sub(lambda word: word[0].translate(_LEET_LETTERS), text)
         text = _NUMBERED.sub(" ", text)
     text = text.translate(_ASCII_NO_WORD) if is_ascii else _NO_WORD.sub(" ", text)
+    text = _SPELT_HAN.sub("", text)
     text = f" {' '.join(text.replace(CLAUSE, f' {CLAUSE} ').split())} "
     return _SPELT.sub(lambda letters: " " + letters[0].replace(" ", ""), text)
 
