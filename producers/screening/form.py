@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from elicitation_receipts.producers.policy.document import FormLimits
 from elicitation_receipts.producers.policy.words import DataClass, RequiredText
-from elicitation_receipts.producers.screening.field import Holds, fields_of, may_ask, texts_of
+from elicitation_receipts.producers.screening.field import Holds, fields_of, texts_of
 from elicitation_receipts.producers.screening.lexicon import asked_for
 from elicitation_receipts.producers.screening.urls import holds_address
 from elicitation_receipts.producers.wire.message import as_object
@@ -31,14 +31,12 @@ def form_findings(question: Question, limits: FormLimits) -> Iterator[FindingNam
 
 def shows_address(question: Question) -> bool:
     """Whether a text of a form holds an address, which a client may turn into a link."""
-    return any(map(holds_address, [question.message, *texts_of(question.schema)]))
+    return holds_address("\n".join([question.message, *texts_of(question.schema)]))
 
 
 def asks_for(question: Question) -> set[DataClass]:
     """The classes of data that a form asks a person for."""
     schema = as_object(question.schema)
-    if not may_ask([question.message, *texts_of(schema, hidden=True)]):
-        return set()  # as nearly always
     fields = list(fields_of(schema))
     found = set[DataClass]().union(*(field.asks_for for field in fields))
     holds = {field.holds for field in fields} or {Holds.TEXT}

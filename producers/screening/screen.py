@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from elicitation_receipts.producers.policy import BUILT_IN, Policy
 from elicitation_receipts.producers.policy.words import DataClass, Effect
-from elicitation_receipts.producers.screening.field import texts_of
+from elicitation_receipts.producers.screening.field import may_ask, texts_of
 from elicitation_receipts.producers.screening.form import asks_for, form_findings, shows_address
 from elicitation_receipts.producers.screening.urls import address_findings
 from elicitation_receipts.producers.wire.question import Question, read_question
@@ -86,10 +86,12 @@ def screen_question(
         classes.clear()  # a URL is where they belong
     else:
         found += form_findings(question, policy.form)
-        if _size(question) > MAX_CHARACTERS:
+        texts = [question.message, *texts_of(question.schema, hidden=True)]
+        if sum(map(len, texts)) > MAX_CHARACTERS:
             found.append(FindingName.OVERSIZED_MESSAGE)
         else:
-            classes |= asks_for(question)
+            # Looked at closely only where one quick look finds anything at all.
+            classes |= asks_for(question) if may_ask(texts) else set()
             if shows_address(question):
                 found.append(FindingName.URL_IN_TEXT)
     prohibited = classes.intersection(policy.prohibited_classes)
@@ -102,7 +104,3 @@ def screen_question(
     blocking = tuple(name for name in kept if effects[name] is Effect.BLOCK)
     decision = Decision.BLOCK if blocking else Decision.WARN if kept else Decision.ALLOW
     return Screened(decision, kept, blocking, frozenset(classes))
-
-
-def _size(question: Question) -> int:
-    return len(question.message) + sum(map(len, texts_of(question.schema, hidden=True)))

@@ -84,6 +84,7 @@ class Conversation:
         keys: TenantKeys = KEYS,
         client: dict[str, Any] | None = None,
         server: dict[str, Any] | None = None,
+        vantage: Vantage = Vantage.STDIO,
     ) -> None:
         self.revision = revision
         self.receipts: list[Receipt] = []
@@ -91,7 +92,7 @@ class Conversation:
         self._client_info = client or {"name": "scripted-client", "version": "1.0.0"}
         self._server_info = server or {"name": "scripted-server", "version": "2.0.0"}
         redactor = Redactor("default", _STREAM, keys, _counting())
-        post = Post(policy, Vantage.STDIO, Fidelity.BYTES, "tests", "0.1.0")
+        post = Post(policy, vantage, Fidelity.BYTES, "tests", "0.1.0")
         self.session = Session(redactor, post, "a session")
         self._elapsed_us = 0
         if greet and revision != MODERN:

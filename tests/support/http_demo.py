@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +17,13 @@ from typing import IO
 @contextlib.contextmanager
 def server(home: Path | None = None) -> Iterator[str]:
     """A running server, behind the middleware if there is a home; gives its address."""
-    command = [sys.executable, __file__, *([str(home)] if home else [])]
+    with serving(sys.executable, __file__, *([str(home)] if home else [])) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving(*command: str) -> Iterator[str]:
+    """A server that prints its port once it runs; gives its address."""
     with _running(command, subprocess.PIPE, None) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
@@ -50,7 +56,7 @@ def started_proxy(
 
 @contextlib.contextmanager
 def _running(
-    command: list[str], stdout: int | None, stderr: int | None
+    command: Sequence[str], stdout: int | None, stderr: int | None
 ) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdout=stdout, stderr=stderr, text=True) as process:
         try:
