@@ -59,8 +59,9 @@ def land(
         {"kafka": kafka, "kafka_topic": kafka_topic, "kafka_group": kafka_group}
     ).settings
     home = invocation.home(create=settings.kafka is not None)
-    export_metrics()
-    export_spans()
+    # To look at each receipt for nobody would take a fifth of the landing's time.
+    metrics = Metrics() if export_metrics() else None
+    spans = Spans() if export_spans() else None
     warehouse = Warehouse(home.warehouse)
     with (
         stop_on_signal() as stop,
@@ -78,7 +79,7 @@ def land(
                     show(summary.landed + summary.duplicates + summary.rejected, remaining)
 
             documents = partial(read_kept, home.policies)
-            lander = Lander(warehouse, source, key, Metrics(), documents, Spans())
+            lander = Lander(warehouse, source, key, metrics, documents, spans)
             with Checkpointing(home, settings).beside() if follow else nullcontext():
                 summary = lander.land(follow=follow, stop=stop, progress=progress, turn=turn)
     if retry:

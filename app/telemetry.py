@@ -13,16 +13,17 @@ from elicitation_receipts.schemas.errors import ReceiptsError, UsageError
 _ENTRY_POINTS: Final = {"otlp": "otlp_proto_http"}
 
 
-def export_metrics(environ: Mapping[str, str] = os.environ, *, stdout_is_free: bool = True) -> None:
+def export_metrics(environ: Mapping[str, str] = os.environ, *, stdout_is_free: bool = True) -> bool:
     """Set up metrics of the OpenTelemetry SDK for this process, if a variable names where they go.
 
     ``OTEL_METRICS_EXPORTER``: exporters by name (otlp, console, none); without it, otlp
     where an ``OTEL_EXPORTER_OTLP_*ENDPOINT`` is set. The SDK reads the other variables.
-    Raises ``otel_missing``, and ``otel_console`` where standard output is not ours to use.
+    Returns whether they go anywhere. Raises ``otel_missing``, and ``otel_console`` where standard
+    output is not ours to use.
     """
     exporters = _exporters("metrics", environ, stdout_is_free)
     if not exporters:
-        return
+        return False
     from opentelemetry.metrics import set_meter_provider
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
@@ -31,13 +32,14 @@ def export_metrics(environ: Mapping[str, str] = os.environ, *, stdout_is_free: b
     set_meter_provider(
         MeterProvider([PeriodicExportingMetricReader(exporter()) for exporter in exporters])
     )
+    return True
 
 
-def export_spans(environ: Mapping[str, str] = os.environ) -> None:
+def export_spans(environ: Mapping[str, str] = os.environ) -> bool:
     """The same for spans, by ``OTEL_TRACES_EXPORTER``."""
     exporters = _exporters("traces", environ, stdout_is_free=True)
     if not exporters:
-        return
+        return False
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.trace import set_tracer_provider
@@ -46,6 +48,7 @@ def export_spans(environ: Mapping[str, str] = os.environ) -> None:
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter()))
     set_tracer_provider(provider)
+    return True
 
 
 def flush_metrics() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
 from elicitation_receipts.consumers.batch import (
+    Batch,
     Landed,
     PositionsMoved,
     land_batch,
@@ -141,28 +145,46 @@ class Lander:
         progress: Progress | None,
         turn: Callable[[], None],
     ) -> Positions:
-        """Land ``records``, which lie at ``positions``, and what follows; where to read on then."""
-        until = time.monotonic() + _HOLD_SECONDS
-        with self._warehouse.open() as database:
-            for _ in range(_HOLD_BATCHES):
-                try:
-                    landed = land_batch(
-                        database, self._source, self._key, positions, prepare(records)
+        """Land ``records``, which lie at ``positions``, and what follows; where to read on then.
+
+        One thread writes: DuckDB needs no interpreter for it, so that meanwhile the next batch
+        is fetched and decoded.
+        """
+        batch: Batch | None = prepare(records)
+        with (
+            self._warehouse.open() as database,
+            ThreadPoolExecutor(1, "landing") as writer,
+            _garbage_left(),
+        ):
+            until = time.monotonic() + _HOLD_SECONDS
+            try:
+                for number in range(_HOLD_BATCHES):
+                    if batch is None:
+                        break
+                    writing = writer.submit(
+                        land_batch, database, self._source, self._key, positions, batch
                     )
-                except PositionsMoved as moved:
-                    return moved.positions
-                self._count(landed)
-                positions = landed.positions
-                if stop.is_set() or time.monotonic() > until:
-                    break
-                turn()
-                self._report(positions, progress)
-                records = self._source.fetch(positions, BATCH, _WAIT_FOR_MORE)
-                if not records:
-                    break
+                    reached = {**positions, **batch.reached}
+                    is_last = number + 1 == _HOLD_BATCHES or time.monotonic() > until
+                    try:
+                        batch = None if is_last or stop.is_set() else self._next_batch(reached)
+                    except SourceError:
+                        self._count(writing.result())
+                        raise
+                    landed = writing.result()
+                    self._count(landed)
+                    positions = landed.positions
+                    turn()
+                    self._report(positions, progress)
+            except PositionsMoved as moved:
+                return moved.positions
             if self._document_of is not None:
                 add_documents(database, self._document_of)
         return positions
+
+    def _next_batch(self, positions: Positions) -> Batch | None:
+        records = self._source.fetch(positions, BATCH, _WAIT_FOR_MORE)
+        return prepare(records) if records else None
 
     def _count(self, landed: Landed) -> None:
         self._summary += LandingSummary(
@@ -185,3 +207,15 @@ class Lander:
         if progress is not None:
             progress(self._summary, remaining)
         return remaining
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """Leave cyclic garbage until the end: while a batch is held its collection finds nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
