@@ -71,8 +71,8 @@ class KafkaSettings:
 
 
 class _Connections(KafkaConnectionManager):  # type: ignore[misc]
-    """Gives up on a broker that refuses us: as it is, the client would go on trying, and in the
-    end say that there was no answer.
+    """Gives up on a broker that refuses us, or that we may not trust: as it is, the client would
+    go on trying, and in the end say that there was no answer.
     """
 
     _refusal: errors.KafkaError | None = None
@@ -84,21 +84,43 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         connection.init_future.add_errback(self._on_failure)
         return connection
 
+    async def _build_transport(self, *which: Any, **options: Any) -> Any:
+        transport = await super()._build_transport(*which, **options)
+        receive = transport._sock_recv
+
+        def receive_to_the_end() -> tuple[bytes, Exception | None]:
+            # As it is, what comes together with the connection's end is thrown away: the very
+            # answer in which a broker says that it refuses us. The end is seen the next time.
+            data, error = receive()
+            return (data, None) if data else (data, error)
+
+        transport._sock_recv = receive_to_the_end
+        return transport
+
     def _on_failure(self, error: Exception) -> None:
         if isinstance(error, _REFUSED):
             self._refusal = error
+        elif "CERTIFICATE_VERIFY_FAILED" in str(error):
+            self._refusal = _UntrustedError()
+
+
+class _UntrustedError(errors.KafkaError):  # type: ignore[misc]
+    """The broker's certificate is none that we trust."""
 
 
 def explain(error: errors.KafkaError, settings: KafkaSettings) -> tuple[str, str]:
     """The reason and message of what a Kafka client raised.
 
-    Reasons: ``broker_refused``, ``topic_not_found``, ``message_refused``,
+    Reasons: ``broker_refused``, ``broker_untrusted``, ``topic_not_found``, ``message_refused``,
     ``kafka_misconfigured``, and ``broker_unavailable`` for all that may pass by itself.
     """
     name, address, topic = type(error).__name__, settings.address, settings.topic
     if isinstance(error, _REFUSED):
         check = "check the login and the ACLs"
         return "broker_refused", f"Kafka at {address} does not admit us ({name}); {check}"
+    if isinstance(error, _UntrustedError):
+        check = "name the authority that signed it: RECEIPTS_KAFKA_SSL_CAFILE"
+        return "broker_untrusted", f"the certificate of Kafka at {address} is not trusted; {check}"
     if isinstance(error, _NO_TOPIC):
         create = "create it with `receipts ship --create-topic`"
         return "topic_not_found", f"Kafka at {address} has no topic {topic}; {create}"

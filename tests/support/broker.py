@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -35,21 +35,31 @@ class BrokerError(Exception):
 class Broker:
     """One broker over one directory, which outlives it: `start` again finds every record.
 
-    ``properties`` are added to the broker's `server.properties`.
+    ``properties`` are added to the broker's `server.properties`, ``format_options`` to the
+    command that prepares its directory.
     """
 
-    def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        format_options: Sequence[str] = (),
+    ) -> None:
         self._directory = directory
         self._classpath = f"{jars()}/*"
-        port, controller_port = _free_ports(2)
+        port, controller_port = free_ports(2)
         self.address = f"127.0.0.1:{port}"
         self._settings = directory / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
-        lines = _settings(directory / "log", port, controller_port) | dict(properties or {})
+        lines = _settings(directory / "log", port, controller_port)
+        for name, value in (properties or {}).items():
+            # What begins with a comma goes on where ours ends.
+            lines[name] = lines[name] + value if value.startswith(",") else value
         directory.mkdir(parents=True, exist_ok=True)
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
-        self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", self._settings)
+        format_ = ["format", "-t", cluster_id, "-c", self._settings, *format_options]
+        self._java("kafka.tools.StorageTool", *format_)
 
     def start(self) -> None:
         """Start and return once connections are accepted, on the same address every time."""
@@ -154,7 +164,7 @@ def _version() -> str:
     return version
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [bound.getsockname()[1] for bound in sockets]
     for bound in sockets:
