@@ -25,7 +25,9 @@ from elicitation_receipts.schemas import identifiers
 from elicitation_receipts.schemas.errors import PolicyError
 from elicitation_receipts.schemas.vocabulary import Mode
 
-_SCHEMA: Final = "policy.schema.json"
+#: The JSON Schemas of a policy file and of a fixture.
+POLICY_SCHEMA: Final = "policy.schema.json"
+FIXTURE_SCHEMA: Final = "fixture.schema.json"
 
 #: What the schema's formats ask for, in words.
 _FORMATS: Final = {
@@ -42,15 +44,16 @@ _TYPES: Final = {
     "string": "text (a number goes in quotes)",
     "integer": "a whole number",
     "boolean": "true or false",
+    "number": "a number",
     "null": "null",
 }
 
 # --- shape ----------------------------------------------------------------------------
 
 
-def check_shape(tree: Node) -> None:
-    """Check one file by the JSON Schema. Raises :class:`PolicyError`."""
-    errors = _validator().iter_errors(tree.plain)
+def check_shape(tree: Node, schema: str = POLICY_SCHEMA) -> None:
+    """Check one file by its JSON Schema. Raises :class:`PolicyError`."""
+    errors = _validator(schema).iter_errors(tree.plain)
     # What stands first in the file is told first.
     first = min(
         (found for error in errors for found in _refusals(tree, error)),
@@ -62,13 +65,13 @@ def check_shape(tree: Node) -> None:
 
 
 @cache
-def _validator() -> Any:
+def _validator(name: str) -> Any:
     formats = FormatChecker(formats=())
     formats.checks("identifier")(_unless_text(identifiers.is_identifier))
     formats.checks("version")(_unless_text(identifiers.is_version))
     formats.checks("url-origin")(_unless_text(_is_origin))
     formats.checks("date", raises=ValueError)(_unless_text(date.fromisoformat))
-    schema = resources.files("elicitation_receipts.schemas").joinpath(_SCHEMA).read_text("utf-8")
+    schema = resources.files("elicitation_receipts.schemas").joinpath(name).read_text("utf-8")
     return Draft202012Validator(json.loads(schema), format_checker=formats)
 
 
@@ -94,17 +97,18 @@ def _reasons(path: Path, error: ValidationError) -> Iterator[tuple[str, Path, st
             known = error.schema["properties"]
             for key in value:
                 if key not in known:
-                    yield "policy_unknown_key", (*path, key), _unknown("key", key, known)
+                    yield "policy_unknown_key", (*path, key), unknown("key", key, known)
         case "enum" if "propertyNames" in error.absolute_schema_path:
-            yield "policy_unknown_key", (*path, value), _unknown("key", value, rule)
+            yield "policy_unknown_key", (*path, value), unknown("key", value, rule)
         case "enum":
-            yield "policy_unknown_word", path, _unknown("word", value, rule)
+            yield "policy_unknown_word", path, unknown("word", value, rule)
         case "required":
             for key in rule:
                 if key not in value:
                     yield "policy_missing_key", path, f"{key} is missing"
         case "oneOf":
-            yield "policy_invalid", path, "give exactly one of tool, prompt and resource"
+            words = ", ".join(case["required"][0] for case in rule)
+            yield "policy_invalid", path, f"give exactly one of {words}"
         case "format":
             yield _FORMAT_REASONS.get(rule, "policy_invalid"), path, f"must be {_FORMATS[rule]}"
         case "type":
@@ -127,7 +131,7 @@ def _reasons(path: Path, error: ValidationError) -> Iterator[tuple[str, Path, st
 _FORMAT_REASONS: Final = {"url-origin": "policy_origin_invalid"}
 
 
-def _unknown(kind: str, found: object, known: Iterable[object]) -> str:
+def unknown(kind: str, found: object, known: Iterable[object]) -> str:
     words = [word for word in known if isinstance(word, str)]
     shown = isinstance(found, str) and len(found) <= 40 and identifiers.is_identifier(found)
     name = f"unknown {kind} {found!r}" if shown else f"unknown {kind}"

@@ -38,7 +38,7 @@ def load(path: Path) -> Policy:
     trees: list[Node] = []
     following: Path | None = path
     while following is not None:
-        tree = _read(following)
+        tree = read_file(following)
         if following.resolve() in chain:
             raise trees[-1].error(
                 "policy_extends_cycle", (_OWN,), "the policies extend each other in a circle"
@@ -61,14 +61,31 @@ def load(path: Path) -> Policy:
     return policy
 
 
-def _read(path: Path) -> Node:
+def changed(policy: Policy, changes: Node) -> Policy:
+    """A policy with ``changes`` upon it, which are written as in a file that extends it.
+
+    Raises :class:`PolicyError`.
+    """
+    base = read_tree(policy.canonical, policy.id)
+    own = {key: base.value[key] for key in ("id", "version", "effective")}
+    over = Node({**own, **changes.value}, changes.file, changes.line)
+    check_shape(over)
+    check_patterns(over)
+    whole = _merge(base, over)
+    result = _policy(whole)
+    check_sense(result, whole)
+    return result
+
+
+def read_file(path: Path) -> Node:
+    """The tree of a policy or fixture file. Raises :class:`PolicyError`."""
     try:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = getattr(error, "strerror", None) or "no path"
         raise PolicyError(
-            "policy_unreadable", f"cannot read the policy {path} ({why}); check the path"
+            "policy_unreadable", f"cannot read {path} ({why}); check the path"
         ) from None
     return read_tree(text, str(path))
 

@@ -1,4 +1,4 @@
-"""Reads a policy file's text into a tree that knows on which line everything stands.
+"""Reads the text of a policy or fixture into a tree that knows on which line everything stands.
 
 YAML with the scalars of JSON (``no`` is a word, not false), and so JSON, too. What could
 grow or hide is refused: aliases, tags, duplicate keys, deep nesting.
@@ -18,7 +18,7 @@ from elicitation_receipts.schemas.errors import PolicyError
 MAX_BYTES: Final = 1 << 20
 MAX_DEPTH: Final = 16
 
-_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
 _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None, "": None}
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -62,7 +62,7 @@ class Node:
 
 
 def read_tree(text: bytes, file: str) -> Node:
-    """The tree of a policy file. Raises :class:`PolicyError`."""
+    """The tree of a file. Raises :class:`PolicyError`."""
     if len(text) > MAX_BYTES:
         raise PolicyError(
             "policy_too_large", f"{file} is larger than {MAX_BYTES >> 10} KiB: no policy"
@@ -137,6 +137,6 @@ def _scalar(event: Any) -> object:
     if event.implicit[0]:  # neither quoted nor a block
         if text in _WORDS:
             return _WORDS[text]
-        if _INTEGER.fullmatch(text):
-            return int(text)
+        if number := _NUMBER.fullmatch(text):
+            return float(text) if number[1] or number[2] else int(text)
     return text
