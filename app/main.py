@@ -56,6 +56,7 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "report": _of_catalogue("report"),
     "show": _app_of("show"),
     "query": _app_of("query"),
+    "policy": _app_of("policy.command"),
     "canary": _of_catalogue("canary"),
     "keys": _app_of("keys"),
     "lookup": _app_of("lookup"),

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.policy.answers import (
     Answers,
     Choice,
@@ -77,7 +78,7 @@ _LACKS_A_MODE: Final = frozenset(
 
 def decide(
     answers: Answers,
-    policy: Policy,
+    policy: Policy = BUILT_IN,
     *,
     method: str | None = None,
     name: str | None = None,
