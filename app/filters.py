@@ -12,6 +12,7 @@ import typer
 
 from elicitation_receipts.queries.parameter import Kind, Parameter, Value
 from elicitation_receipts.queries.render import Format
+from elicitation_receipts.settings import option
 
 FORMAT = Annotated[
     Format, typer.Option("--format", help="A table for people; json, csv or parquet for programs.")
@@ -24,6 +25,8 @@ REQUIRE_RECORD = Annotated[
     bool,
     typer.Option("--require-record", help="Refuse where it cannot be recorded who asked."),
 ]
+PROFILE = Annotated[str | None, option("profile")]
+SUPPRESS_BELOW = Annotated[int | None, option("suppress_below")]
 
 
 def argument(parameter: Parameter) -> Argument:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -15,7 +16,9 @@ from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import (
     FORMAT,
     OUTPUT,
+    PROFILE,
     REQUIRE_RECORD,
+    SUPPRESS_BELOW,
     argument,
     keyword,
     read_filters,
@@ -23,8 +26,12 @@ from elicitation_receipts.filters import (
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.output import show
 from elicitation_receipts.queries.catalogue import Catalogue, Question
+from elicitation_receipts.queries.chart import draw
+from elicitation_receipts.queries.publish import publish
 from elicitation_receipts.queries.render import Format
 from elicitation_receipts.schemas.vocabulary import Event
+
+_CHART = Annotated[bool, typer.Option("--chart", help="Draw bars below the table.")]
 
 
 def group(catalogue: Catalogue) -> typer.Typer:
@@ -61,16 +68,27 @@ def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
         form: Format,
         output: Path | None,
         require_record: bool,
+        profile: str | None,
+        suppress_below: int | None,
+        chart: bool,
         **given: Any,
     ) -> None:
         values = read_filters(question.parameters, given)
         invocation: Invocation = context.obj
+        settings = invocation.load_settings(
+            {"profile": profile, "suppress_below": suppress_below}
+        ).settings
         with Warehouse(invocation.database).read() as database:
-            result = catalogue.run(database, question.name, values)
+            if settings.profile == "auditor":
+                result = publish(catalogue, database, question, values, settings.suppress_below)
+            else:
+                result = catalogue.run(database, question.name, values)
         record_reading(
             invocation, Event.REPORTED, question.name, len(result.rows), require=require_record
         )
         show(result, form, output)
+        if chart and form is Format.TABLE and output is None:
+            draw(result, sys.stdout)
         for note in result.notes:
             typer.echo(f"note: {note}", err=True)
         if form is Format.TABLE and not result.rows:
@@ -82,6 +100,9 @@ def _command(catalogue: Catalogue, question: Question) -> Callable[..., None]:
         keyword("form", FORMAT, Format.TABLE),
         keyword("output", OUTPUT, None),
         keyword("require_record", REQUIRE_RECORD, False),
+        keyword("profile", PROFILE, None),
+        keyword("suppress_below", SUPPRESS_BELOW, None),
+        keyword("chart", _CHART, False),
     ]
     vars(command)["__signature__"] = Signature(arguments)
     return command

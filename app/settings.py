@@ -125,6 +125,15 @@ class Settings:
         "Days to keep receipts in the spool once Kafka has them; without: for ever.",
         must=(lambda days: days >= 0, "0 or more"),
     )
+    profile: Literal["operator", "auditor"] = _setting(
+        "operator",
+        "Whom reports are for: auditor suppresses what tells of few people, operator nothing.",
+    )
+    suppress_below: int = _setting(
+        11,
+        "The auditor's reports tell nothing of fewer people than this.",
+        must=(lambda count: count >= 2, "2 or more"),
+    )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."
     )

@@ -8,21 +8,30 @@
 -- quantiles: of left
 --
 -- By hand: run picked.sql first; it says how.
+WITH ended AS (
+    SELECT
+        picked.*,
+        standing IN ('abandoned', 'expired', 'unproven') AS is_left,
+        (
+            SELECT epoch_us(max(occurred_at)) FROM receipts
+            WHERE receipts.elicitation_id = picked.elicitation_id
+                AND event IN ('abandoned', 'expired')
+        ) AS end_us
+    FROM picked
+)
 SELECT
     mode, carrier, server, client, flow, tool, policy_version, day,
     count(*) FILTER (put) AS put,
     count(*) FILTER (standing = 'abandoned') AS abandoned,
     count(*) FILTER (standing = 'expired') AS expired,
     count(*) FILTER (standing = 'unproven') AS unproven,
-    count(*) FILTER (standing IN ('abandoned', 'expired', 'unproven')) AS left,
+    count(*) FILTER (is_left) AS left,
     count(*) FILTER (standing = 'withdrawn') AS withdrawn,
     count(*) FILTER (unanswered) AS unanswered,
-    count(*) FILTER (put AND standing IN ('abandoned', 'expired', 'unproven'))
-        / nullif(count(*) FILTER (put), 0) AS abandonment_rate,
-    quantile_disc(greatest(epoch_us(changed_at) - epoch_us(put_at), 0) / 1e6, 0.5)
-        FILTER (standing IN ('abandoned', 'expired', 'unproven')) AS p50_seconds,
-    quantile_disc(greatest(epoch_us(changed_at) - epoch_us(put_at), 0) / 1e6, 0.9)
-        FILTER (standing IN ('abandoned', 'expired', 'unproven')) AS p90_seconds
-FROM picked
+    count(*) FILTER (put AND is_left) / nullif(count(*) FILTER (put), 0) AS abandonment_rate,
+    -- A clock that ran backwards gives no time below zero.
+    quantile_disc(greatest(end_us - epoch_us(put_at), 0) / 1e6, 0.5) FILTER (is_left) AS p50_seconds,
+    quantile_disc(greatest(end_us - epoch_us(put_at), 0) / 1e6, 0.9) FILTER (is_left) AS p90_seconds
+FROM ended
 GROUP BY ALL
 ORDER BY ALL;

@@ -8,6 +8,7 @@ A question's head comment is its documentation and its interface::
     -- rates: completion_rate, other_rate of put
     -- quantiles: of count
     -- pooled: origin by put
+    -- withheld: landed
     -- takes: none
     -- parameter: as_of time Take ages at this time.
 
@@ -16,9 +17,9 @@ from, is no question itself: it restricts and splits, and declares the parameter
 questions take, but those that say ``takes: none``. Values reach SQL as variables, set with
 bound parameters; no text from a user ever becomes SQL.
 
-``rates``, ``quantiles`` and ``pooled`` say what suppression has to know (``suppress``): what a
-share is of, how many a quantile is taken of, and of a table with a row for each of some names,
-which columns name the row and which count says how many people stand behind it.
+``rates``, ``quantiles``, ``pooled`` and ``withheld`` say what suppression has to know
+(``suppress``): what a share is of, how many a quantile is taken of, of a table with a row for each
+of some names, which columns name the row and which counts it, and what is for the house alone.
 """
 
 from __future__ import annotations
@@ -48,7 +49,16 @@ MOST_NAMES: Final = 1000
 OTHER: Final = "(other)"
 
 _PICKED: Final = "picked"
-_KEYS: Final = ("title", "answers", "rates", "quantiles", "pooled", "takes", "parameter")
+_KEYS: Final = (
+    "title",
+    "answers",
+    "rates",
+    "quantiles",
+    "pooled",
+    "withheld",
+    "takes",
+    "parameter",
+)
 _COLUMNS: Final = {
     "server": "server_name",
     "client": "client_name",
@@ -69,6 +79,7 @@ class Question:
     ``rates``      what each share is a share of
     ``quantiles``  the column that counts what quantiles are taken of
     ``pooled``     the columns that name a row, and the one that counts it
+    ``withheld``   columns that never leave the house
     ``picks``      it asks of ``picked``, elicitation by elicitation
     """
 
@@ -80,12 +91,15 @@ class Question:
     rates: Mapping[str, str] = field(default_factory=dict)
     quantiles: str | None = None
     pooled: tuple[tuple[str, ...], str] | None = None
+    withheld: tuple[str, ...] = ()
     picks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a question gave. ``types`` are DuckDB's names; ``notes`` are sentences to show.
+
+    Where a figure is suppressed, text stands in a column of numbers (``suppress``).
 
     ``head`` says how the figures came about, a name and a value each: it stands in the head of
     every output.
@@ -147,7 +161,6 @@ class Catalogue:
             raise UsageError("unknown_parameter", f"{name} takes no {', '.join(sorted(unknown))}")
         for parameter in question.parameters:
             set_variable(connection, parameter.name, given.get(parameter.name))
-        set_variable(connection, "withheld", None)
         set_variable(connection, "kept", _kept(connection, by))
         connection.execute(self._picked)
         return by
@@ -204,6 +217,7 @@ def parse(name: str, sql: str, shared: tuple[Parameter, ...] = ()) -> Question:
         dict.fromkeys(_listed(rates), whole),
         texts["quantiles"].removeprefix("of ") if "quantiles" in texts else None,
         (_listed(names), count) if names else None,
+        _listed(texts.get("withheld", "")),
         picks,
     )
 

@@ -6,6 +6,7 @@
 --   lag from event to landing. The row without a stream counts messages that were no receipt (rejected).
 --   What waits unshipped in a spool shows in `receipts status`. These are counts of messages, not people.
 -- quantiles: of landed
+-- withheld: emitted, landed, shipped
 -- takes: none
 -- parameter: since time Only receipts of this time or later.
 -- parameter: until time Only receipts before this time.

@@ -9,7 +9,7 @@
 -- By hand: run picked.sql first; it says how.
 WITH limited AS (
     SELECT
-        picked.* EXCLUDE (cell),
+        picked.*,
         coalesce(getvariable('as_of')::TIMESTAMP, now() AT TIME ZONE 'UTC') AS moment,
         (
             SELECT arg_max(expires_at, sequence) FROM receipts

@@ -30,9 +30,8 @@
 -- A dimension that `by` does not name is NULL in every row: a question groups by all
 -- eight, and is split by those asked for.
 
--- Two variables more are set by programs alone: `kept`, the names that stand for themselves where
--- there are too many to list (as 'tool=deploy'; the others are '(other)'), and `withheld`, cells
--- that shall not count.
+-- One variable more is set by programs alone: `kept`, the names that stand for themselves where
+-- there are too many to list (as 'tool=deploy'; the others are '(other)').
 
 -- The dimension's value where `by` names it.
 CREATE OR REPLACE TEMP MACRO split_by(dimension, value) AS
@@ -120,15 +119,10 @@ attributed AS (
     END AS who
     FROM judged
 ),
--- The cell of an elicitation: within its group, all that ended alike. Every figure is a sum over
--- cells; what suppression protects is how many stand in one (see suppress.py).
+-- The cell of an elicitation: within its group, all that ended alike. What suppression protects is
+-- how many stand in one (see suppress.py).
 celled AS (
-    SELECT *, CAST([
-        mode, carrier, server, client, flow, tool, policy_version, CAST(day AS VARCHAR),
-        state, who, CAST(put AS VARCHAR), CAST(question_mode = 'unknown' AS VARCHAR)
-    ] AS VARCHAR) AS cell
+    SELECT *, concat_ws(' ', state, who, put, question_mode = 'unknown') AS cell
     FROM attributed
 )
-FROM celled
-WHERE getvariable('withheld') IS NULL
-    OR NOT list_contains(getvariable('withheld')::VARCHAR[], cell);
+FROM celled;

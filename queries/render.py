@@ -143,13 +143,20 @@ def _csv(result: Result, stream: TextIO) -> None:
 
 
 def _parquet(result: Result, path: Path) -> None:
+    # A column in which a figure is suppressed is text, all of it.
+    texts = {at for row in result.rows for at, cell in enumerate(row) if isinstance(cell, str)}
+    types = ["VARCHAR" if at in texts else kind for at, kind in enumerate(result.types)]
     columns = ", ".join(
-        f'"{name}" {kind}' for name, kind in zip(result.columns, result.types, strict=True)
+        f'"{name}" {kind}' for name, kind in zip(result.columns, types, strict=True)
     )
+    rows = [
+        [str(cell) if at in texts and cell is not None else cell for at, cell in enumerate(row)]
+        for row in result.rows
+    ]
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE report ({columns})")
         with connection.appender("report") as appender:
-            appender.append_rows(result.rows)
+            appender.append_rows(rows)
         metadata = ", ".join(f"'{name}': '{_quoted(value)}'" for name, value in result.head.items())
         kept = f", KV_METADATA {{{metadata}}}" if metadata else ""
         connection.execute(f"COPY report TO $path (FORMAT parquet{kept})", {"path": str(path)})

@@ -4,6 +4,7 @@
 --   asked_once are sessions with one elicitation; refused those in which a person declined or cancelled at
 --   least one, all_refused every one. p50, p90 and max: elicitations a session.
 -- quantiles: of sessions
+-- withheld: asked_once, all_refused
 --
 -- By hand: run picked.sql first; it says how.
 WITH counted AS (

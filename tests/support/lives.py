@@ -123,46 +123,11 @@ class Lives:
 
     def add(self, *steps: Step, at: int = START, session: str | None = None, **origin: Any) -> UUID:
         """Land one elicitation. ``origin``: fields that stand in each of its receipts."""
-        elicitation = uuid4()
-        session_ref = None if session is None else Keyed("0" * 12, session.encode().ljust(32))
-        common = {
-            "mode": Mode.FORM,
-            "carrier": Carrier.SERVER_REQUEST,
-            "server_name": "files",
-            "vantage": Vantage.STDIO,
-            "fidelity": Fidelity.BYTES,
-            "operation_id": uuid4(),
-            **origin,
-        }
-        receipts = []
-        round_, attempt = 0, 0
-        for place, step in enumerate(steps):
-            fields = {"clock": Clock.MONOTONIC if place else None, **step}
-            after = fields.pop("after")
-            at += after
-            if fields["event"] is Event.REQUESTED:
-                round_, attempt = round_ + 1, 0
-            attempt += fields["event"] is Event.ANSWERED
-            receipts.append(
-                Receipt(
-                    receipt_id=uuid4(),
-                    stream_id=self._stream,
-                    sequence=self._sequence + place,
-                    elicitation_id=elicitation,
-                    round=round_,
-                    attempt=attempt,
-                    tenant="default",
-                    session_ref=session_ref,
-                    producer_name="tests",
-                    producer_version="1",
-                    occurred_at=at,
-                    since_previous_us=after if place else None,
-                    **(common | fields),
-                )
-            )
+        receipts = live(self._stream, self._sequence, *steps, at=at, session=session, **origin)
         self._sequence += len(receipts)
         self._land(receipts)
-        return elicitation
+        assert receipts[0].elicitation_id is not None
+        return receipts[0].elicitation_id
 
     def _land(self, receipts: list[Receipt]) -> None:
         landed_at = now()
@@ -170,3 +135,52 @@ class Lives:
         with self.connection.appender("receipts") as appender:
             appender.append_rows([[*row_from_receipt(receipt), *landing] for receipt in receipts])
         keep_summaries(self.connection, landed_at, [])
+
+
+def live(
+    stream: UUID,
+    sequence: int,
+    *steps: Step,
+    at: int = START,
+    session: str | None = None,
+    **origin: Any,
+) -> list[Receipt]:
+    """The receipts of one elicitation, from that place of the stream on."""
+    elicitation = uuid4()
+    session_ref = None if session is None else Keyed("0" * 12, session.encode().ljust(32))
+    common = {
+        "mode": Mode.FORM,
+        "carrier": Carrier.SERVER_REQUEST,
+        "server_name": "files",
+        "vantage": Vantage.STDIO,
+        "fidelity": Fidelity.BYTES,
+        "operation_id": uuid4(),
+        **origin,
+    }
+    receipts = []
+    round_, attempt = 0, 0
+    for place, step in enumerate(steps):
+        fields = {"clock": Clock.MONOTONIC if place else None, **step}
+        after = fields.pop("after")
+        at += after
+        if fields["event"] is Event.REQUESTED:
+            round_, attempt = round_ + 1, 0
+        attempt += fields["event"] is Event.ANSWERED
+        receipts.append(
+            Receipt(
+                receipt_id=uuid4(),
+                stream_id=stream,
+                sequence=sequence + place,
+                elicitation_id=elicitation,
+                round=round_,
+                attempt=attempt,
+                tenant="default",
+                session_ref=session_ref,
+                producer_name="tests",
+                producer_version="1",
+                occurred_at=at,
+                since_previous_us=after if place else None,
+                **(common | fields),
+            )
+        )
+    return receipts
