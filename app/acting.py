@@ -8,11 +8,15 @@ from contextlib import contextmanager
 
 import typer
 
+from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER, Invocation
 from elicitation_receipts.keyring import open_keyring
 from elicitation_receipts.schemas.errors import ReceiptsError, UsageError
+from elicitation_receipts.schemas.identifiers import OPERATORS
 from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.lock import FileLock
 from elicitation_receipts.schemas.operators import Operators
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Event
 
@@ -25,6 +29,28 @@ def operators(invocation: Invocation) -> Iterator[Operators]:
     keyring: Keyring = open_keyring(home, settings)
     with Spool.open(home.path, durability=settings.durability) as spool:
         yield Operators(spool, keyring, PRODUCER)
+
+
+def all_acts(operators: Operators, home: Home) -> Iterator[Receipt]:
+    """Every act this home knows of, from spool and database: some twice, in no order."""
+    yield from operators.acts()
+    if home.warehouse.exists():
+        from elicitation_receipts.consumers.rows import columns, receipt_from_row
+        from elicitation_receipts.consumers.warehouse import Warehouse
+
+        with Warehouse(home.warehouse).read() as database:
+            rows = database.execute(
+                f"SELECT {', '.join(columns())} FROM receipts WHERE tenant = ?",  # noqa: S608
+                [OPERATORS],
+            ).fetchall()
+        yield from (receipt_from_row(row) for row in rows)
+
+
+@contextmanager
+def retention_lock(home: Home) -> Iterator[None]:
+    """Held while receipts or keys go, and while a hold is set: no hold comes too late."""
+    with FileLock(home.path / "retention.lock"):
+        yield
 
 
 def record_reading(

@@ -139,8 +139,11 @@ class TableReceipts:
         return [
             Extent(*row)
             for row in self._query(
-                "SELECT stream_id, any_value(tenant), max(sequence) + 1 FROM receipts"
-                " GROUP BY stream_id ORDER BY min(landed_at), stream_id"
+                # The newest receipts of a stream may have been dropped by retention.
+                "SELECT stream_id, any_value(tenant), greatest(max(sequence),"
+                "  (SELECT max(last_sequence) FROM dropped_segments AS dropped"
+                "   WHERE dropped.stream_id = receipts.stream_id)) + 1"
+                " FROM receipts GROUP BY stream_id ORDER BY min(landed_at), stream_id"
             )
         ]
 

@@ -113,7 +113,9 @@ def _not_landed(spool: Spool, connection: Any, tenant: str) -> int:
     """How many receipts of a tenant stand in the spool and not in the database."""
     landed = dict(
         connection.execute(
-            "SELECT stream_id, count(*) FROM receipts WHERE tenant = ? GROUP BY stream_id",
+            "SELECT stream_id, count(*) + coalesce((SELECT sum(last_sequence - first_sequence + 1)"
+            "  FROM dropped_segments AS dropped WHERE dropped.stream_id = receipts.stream_id), 0)"
+            " FROM receipts WHERE tenant = ? GROUP BY stream_id",
             [tenant],
         ).fetchall()
     )

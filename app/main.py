@@ -60,6 +60,8 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "canary": _of_catalogue("canary"),
     "keys": _app_of("keys"),
     "lookup": _app_of("lookup"),
+    "retention": _app_of("retention"),
+    "hold": _app_of("hold"),
     "checkpoint": _app_of("checkpoint"),
     "verify": _app_of("verify"),
     "gate": _of_catalogue("gate"),

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin, get
 
 import typer
 
+from elicitation_receipts.evidence.ages import is_ages
 from elicitation_receipts.schemas.errors import UsageError
-from elicitation_receipts.schemas.identifiers import is_identifier, is_tenant
-from elicitation_receipts.schemas.operators import OPERATORS
+from elicitation_receipts.schemas.identifiers import OPERATORS, is_identifier, is_tenant
 
 if TYPE_CHECKING:
     from elicitation_receipts.schemas.kafka import KafkaSettings
@@ -133,6 +133,12 @@ class Settings:
         11,
         "The auditor's reports tell nothing of fewer people than this.",
         must=(lambda count: count >= 2, "2 or more"),
+    )
+    retention: str | None = _setting(
+        None,
+        "How long receipts are kept by retention class, as `default=2y payment=7y`; without: for "
+        "ever.",
+        must=(is_ages, "classes with ages such as 90d, 26w, 7y or never, separated by spaces"),
     )
     kafka: str | None = _setting(
         None, "Kafka's bootstrap servers, host:port and more after commas; without: no Kafka."

@@ -171,9 +171,18 @@ def _look_up(
         for at in places
     ]
     there = _links_around(database, [place for _, place, _ in arrivals])
+    dropped = _read_dropped(database, {place.stream_id for _, place, _ in arrivals})
+    there |= {
+        Place(stream, one.last): Link(one.last_hash, b"")
+        for stream, segments in dropped.items()
+        for one in segments
+    }
     links = dict(there)
     fresh: list[tuple[Place, Link]] = []
     for at, place, link in arrivals:
+        if any(one.first <= place.sequence <= one.last for one in dropped.get(place.stream_id, ())):
+            fitted.duplicates += 1
+            continue
         landed = links.setdefault(place, link)
         if landed is link:
             fresh.append((place, link))
@@ -188,6 +197,28 @@ def _look_up(
         end = fitted.ends.get(place.stream_id) or ends.get(place.stream_id, _START)
         if place.sequence > end.last_sequence:
             fitted.ends[place.stream_id] = End(place.sequence, link.leaf)
+
+
+class Dropped(NamedTuple):
+    """A segment that retention has dropped. ``last_hash``: leaf hash of its last receipt."""
+
+    first: int
+    last: int
+    last_hash: bytes
+
+
+def _read_dropped(
+    database: duckdb.DuckDBPyConnection, stream_ids: Iterable[bytes]
+) -> dict[bytes, list[Dropped]]:
+    rows = database.execute(
+        "SELECT stream_id, first_sequence, last_sequence, last_hash FROM dropped_segments"
+        " SEMI JOIN (SELECT unnest($streams) AS stream_id) USING (stream_id)",
+        {"streams": [UUID(bytes=stream_id) for stream_id in stream_ids]},
+    ).fetchall()
+    dropped: dict[bytes, list[Dropped]] = defaultdict(list)
+    for stream_id, *segment in rows:
+        dropped[stream_id.bytes].append(Dropped(*segment))
+    return dropped
 
 
 def _links_around(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -89,6 +90,37 @@ class Warehouse:
         # Others may read along from here on; who wants to write waits for the file itself.
         with database, self._naming_errors():
             yield database
+
+    @contextmanager
+    def rewrite(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database, with an empty one attached as ``rewritten`` that takes its place after.
+
+        After an error it is as it was. What the old file held is gone from it with the file.
+        """
+        draft = self.path.with_name(f".{self.path.name}.rewritten")
+        with self._turn() as deadline:
+            self._forget(draft)  # of one who was killed here
+            try:
+                with self._connect(deadline) as database:
+                    self._migrate(database)
+                    with self._naming_errors():
+                        database.execute("CHECKPOINT")  # or the log would outlive its file
+                        database.execute(f"ATTACH '{_quoted(draft)}' AS rewritten")
+                        yield database
+                        database.execute("DETACH rewritten")
+                _sync(draft)
+                draft.replace(self.path)
+                _sync(self.path.parent)
+            except OSError as error:
+                raise self._unwritable() from error
+            finally:
+                self._forget(draft)
+
+    @staticmethod
+    def _forget(draft: Path) -> None:
+        for path in (draft, draft.with_name(f"{draft.name}.wal")):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def _turn(self, *, read_only: bool = False) -> Iterator[float]:
@@ -250,6 +282,18 @@ def _apply(database: duckdb.DuckDBPyConnection, migration: Migration) -> None:
         with suppress(duckdb.Error):  # the first error is the one to hear of
             database.rollback()
         raise
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
 
 
 def _is_full(error: duckdb.Error) -> bool:

@@ -21,6 +21,9 @@ import idna
 from elicitation_receipts.schemas.address import DEFAULT_PORTS, read_address
 from elicitation_receipts.schemas.vocabulary import ORIGINATING_METHODS, PROTOCOL_REVISIONS
 
+#: The name under which the stream of operators' acts stands where others have a tenant's.
+OPERATORS: Final = "operators"
+
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,63}")
 _VERSION: Final = re.compile(
     # The part behind the numbers starts with a letter: 1980-04-12 is no version.

@@ -16,14 +16,12 @@ from uuid import uuid4
 
 from elicitation_receipts.schemas import digest
 from elicitation_receipts.schemas.codec import decode
-from elicitation_receipts.schemas.identifiers import is_identifier
+from elicitation_receipts.schemas.identifiers import OPERATORS, is_identifier
 from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.receipt import Act, Keyed, Receipt
 from elicitation_receipts.schemas.spool import Producer, Spool
 from elicitation_receipts.schemas.vocabulary import Event
 
-#: The name under which the operators' stream stands where others have a tenant's.
-OPERATORS: Final = "operators"
 _PAGE: Final = 1_000
 
 
@@ -46,9 +44,7 @@ class Operators:
 
         Raises :class:`SpoolError` and :class:`KeyringError`.
         """
-        keys = self.keyring.tenant(OPERATORS)
-        if target is not None and not is_identifier(target):
-            target = digest.reference_text(keys.reference, "target", target)
+        key = self.keyring.tenant(OPERATORS).reference
         receipt = Receipt(
             receipt_id=uuid4(),
             stream_id=self.spool.stream_for(OPERATORS, self.producer),
@@ -59,8 +55,8 @@ class Operators:
             occurred_at=time.time_ns() // 1000,
             act=replace(
                 Act(
-                    actor_ref=digest.keyed(keys.reference, "actor", _user()),
-                    target=target,
+                    actor_ref=digest.keyed(key, "actor", _user()),
+                    target=None if target is None else self.target(target),
                     count=count,
                     case_ref=None if case is None else self.case_ref(case),
                 ),
@@ -69,6 +65,13 @@ class Operators:
         )
         [sealed] = self.spool.append([receipt])
         return sealed.receipt
+
+    def target(self, name: str) -> str:
+        """How a name stands in an act: as it is, or as a reference where it is no safe name."""
+        if is_identifier(name):
+            return name
+        key = self.keyring.tenant(OPERATORS).reference
+        return digest.reference_text(key, "target", name)
 
     def case_ref(self, case: str) -> Keyed:
         """What stands for a case: equal for the same case."""

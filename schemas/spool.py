@@ -20,6 +20,7 @@ from elicitation_receipts.schemas.chain import leaf_hash
 from elicitation_receipts.schemas.codec import decode, encode
 from elicitation_receipts.schemas.errors import SpoolError
 from elicitation_receipts.schemas.high_water import HighWaterMark
+from elicitation_receipts.schemas.identifiers import OPERATORS
 from elicitation_receipts.schemas.lock import FileLock, LockError, LockTimeout
 from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
 from elicitation_receipts.schemas.sealing import seal
@@ -37,6 +38,7 @@ _LOCK_NAME: Final = "spool.lock"
 _MARK_NAME: Final = "spool.mark"
 _MACHINE_ID: Final = Path("/etc/machine-id")
 _NEVER: Final = 2**63 - 1  # no position is larger
+#: At most so many receipts are removed in one transaction, for which others wait.
 _TRIMMED_TOGETHER: Final = 1000
 #: UUID version of the id of a stream that watchers write to: random. See `write_stream`.
 _LIVE: Final = 4
@@ -287,23 +289,61 @@ class Spool:
         """Remove some of the oldest receipts; returns how many, 0 where none is left to remove.
 
         Only what the broker has acknowledged and what occurred ``before`` (UTC microseconds),
-        and nothing behind a receipt that stays: that of a question still open is needed.
+        and nothing behind a receipt that stays: that of a question still open is needed. The
+        acts of operators stay: they say which holds stand.
         """
         with self.transaction():
             end = 0
             for position, message in self._query(
-                "SELECT position, message FROM receipts WHERE position < coalesce(("
+                "SELECT position, message FROM receipts WHERE stream_id NOT IN"
+                " (SELECT stream_id FROM streams WHERE tenant = ?) AND position < coalesce(("
                 " SELECT min(position) FROM ("
                 "  SELECT position FROM streams CROSS JOIN receipts USING (stream_id)"
                 "  WHERE sequence = shipped_next"
                 "  UNION ALL SELECT position FROM open_questions)), ?)"
                 " ORDER BY position LIMIT ?",
-                (_NEVER, _TRIMMED_TOGETHER),
+                (OPERATORS, _NEVER, _TRIMMED_TOGETHER),
             ):
                 if decode(message).occurred_at >= before:
                     break
                 end = position
-            return self._query("DELETE FROM receipts WHERE position <= ?", (end,)).rowcount
+            return self._query(
+                "DELETE FROM receipts WHERE position <= ? AND stream_id NOT IN"
+                " (SELECT stream_id FROM streams WHERE tenant = ?)",
+                (end, OPERATORS),
+            ).rowcount
+
+    def drop_segment(self, stream_id: UUID, first: int, last: int) -> int:
+        """Remove the receipts ``first`` to ``last`` of a stream; returns how many there were.
+
+        Their bytes are overwritten, in the file and in the log. Others write in between.
+        """
+        count = 0
+        self._query("PRAGMA secure_delete = ON")
+        try:
+            while True:
+                with self.transaction():
+                    removed = self._query(
+                        "DELETE FROM receipts WHERE position IN (SELECT position FROM receipts"
+                        " WHERE stream_id = ? AND sequence BETWEEN ? AND ? LIMIT ?)",
+                        (stream_id.bytes, first, last, _TRIMMED_TOGETHER),
+                    ).rowcount
+                count += removed
+                if not removed:
+                    break
+        finally:
+            self._query("PRAGMA secure_delete = OFF")
+        self._empty_log()
+        return count
+
+    def _empty_log(self) -> None:
+        """Move the write-ahead log into the file and cut it to nothing."""
+        with self._mutex, _holding(self._lock, self._lock_timeout):
+            [busy, _, _] = self._query("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise SpoolError(
+                "spool_locked", f"another program reads {self.path}; wait for it to end"
+            )
 
     # Reading
 
@@ -332,7 +372,8 @@ class Spool:
             " FROM receipts CROSS JOIN streams USING (stream_id)"
             " WHERE sequence >= shipped_next AND position >= ("
             "  SELECT min(position) FROM streams CROSS JOIN receipts USING (stream_id)"
-            "  WHERE sequence = shipped_next)"
+            "  WHERE sequence = (SELECT min(sequence) FROM receipts AS rest"
+            "   WHERE rest.stream_id = streams.stream_id AND rest.sequence >= shipped_next))"
             " ORDER BY position LIMIT ?",
             (limit,),
         )

@@ -11,8 +11,9 @@ import pytest
 from sample import PRODUCER
 
 from elicitation_receipts.producers.presence import Presence
+from elicitation_receipts.schemas.identifiers import OPERATORS
 from elicitation_receipts.schemas.keys import Keyring
-from elicitation_receipts.schemas.operators import OPERATORS, Operators
+from elicitation_receipts.schemas.operators import Operators
 from elicitation_receipts.schemas.receipt import Act
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Event

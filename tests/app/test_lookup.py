@@ -15,8 +15,9 @@ from sample import PRODUCER, receipt
 from elicitation_receipts.consumers.landing import Lander, Warehouse
 from elicitation_receipts.consumers.source import SpoolSource
 from elicitation_receipts.schemas.digest import payload_digest
+from elicitation_receipts.schemas.identifiers import OPERATORS
 from elicitation_receipts.schemas.keys import Keyring
-from elicitation_receipts.schemas.operators import OPERATORS, Operators
+from elicitation_receipts.schemas.operators import Operators
 from elicitation_receipts.schemas.receipt import Act
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Event

@@ -11,8 +11,9 @@ from sample import PRODUCER, assert_unbroken
 
 from elicitation_receipts.schemas.codec import encode
 from elicitation_receipts.schemas.digest import keyed
+from elicitation_receipts.schemas.identifiers import OPERATORS
 from elicitation_receipts.schemas.keys import Keyring
-from elicitation_receipts.schemas.operators import OPERATORS, Operators
+from elicitation_receipts.schemas.operators import Operators
 from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.vocabulary import Event
 

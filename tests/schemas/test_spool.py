@@ -409,3 +409,33 @@ def test_eight_processes_write_one_unbroken_stream(home: Path) -> None:
     with Spool.open(home, create=False) as spool:
         assert [state.next_sequence for state in spool.streams()] == [801]
         assert_unbroken(spool)
+
+
+# Trimming
+
+
+def test_what_is_trimmed_is_in_no_file(spool: Spool, home: Path) -> None:
+    mark = "marked.tool.that.goes"
+    stream_id = spool.stream_for("default", PRODUCER)
+    spool.append([receipt(stream_id, tool=mark) for _ in range(1200)])
+    spool.append([receipt(stream_id, tool="stays") for _ in range(20)])
+    assert mark.encode() in content(home)
+    assert spool.drop_segment(stream_id, 1, 1200) == 1200
+    assert mark.encode() not in content(home)
+    assert [one.sequence for one in spool.read(0, 10_000)] == [0, *range(1201, 1221)]
+    assert spool.drop_segment(stream_id, 1, 1200) == 0
+    [sealed] = spool.append([receipt(stream_id)])
+    assert sealed.receipt.sequence == 1221
+    assert decode(sealed.message).previous_hash == leaf_hash(spool.read(0, 10_000)[-2].message)
+
+
+def content(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_what_was_never_shipped_and_is_trimmed_does_not_hold_up_the_rest(spool: Spool) -> None:
+    one, two = spool.stream_for("one", PRODUCER), spool.stream_for("two", PRODUCER)
+    spool.append([receipt(stream_id) for _ in range(3) for stream_id in (one, two)])
+    spool.drop_segment(one, 0, 1)
+    spool.drop_segment(two, 0, 3)
+    assert [(row.stream_id, row.sequence) for row in spool.unshipped(10)] == [(one, 2), (one, 3)]
