@@ -196,7 +196,7 @@ class Retention:
         ):
             state = State.OPEN
         else:
-            landed = len(extents) > 1 and extents[1].count == seal.count
+            landed = any(one.count == seal.count or one.was_dropped for one in extents[1:])
             state = State.WAITING if self._waits(seal, landed=landed) else State.DUE
         return Segment(seal, tenant, state, expires_at)
 

@@ -84,7 +84,12 @@ class WarehouseStore:
             " WHERE stream_id = ? AND sequence BETWEEN ? AND ? GROUP BY retention_class",
             [seal.stream_id, seal.first, seal.last],
         ).fetchall()
-        return Extent(sum(row[1] for row in rows), {row[0]: row[2] for row in rows})
+        [(was_dropped,)] = self._database.execute(
+            "SELECT count(*) > 0 FROM dropped_segments WHERE stream_id = ? AND first_sequence = ?",
+            [seal.stream_id, seal.first],
+        ).fetchall()
+        newest = {row[0]: row[2] for row in rows}
+        return Extent(sum(row[1] for row in rows), newest, was_dropped=was_dropped)
 
 
 def _kept(sequence: int, message: bytes) -> Kept:

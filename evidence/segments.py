@@ -30,10 +30,14 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a segment a store has, and of each retention class the newest time in it."""
+    """How much of a segment a store has, and of each retention class the newest time in it.
+
+    ``was_dropped``: it had the segment and dropped it.
+    """
 
     count: int
     newest: Mapping[str | None, int]
+    was_dropped: bool = False
 
     def expires_at(self, ages: Ages) -> int | None:
         """When the receipt that is kept longest may go; None: never."""

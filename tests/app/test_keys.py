@@ -40,7 +40,9 @@ def listed(receipts: Receipts) -> dict[str, str]:
     done = receipts("keys", "list", "--format", "json")
     assert done.returncode == 0, done.stderr
     return {
-        row["key_id"]: row["state"] for row in json.loads(done.stdout) if row["tenant"] == "default"
+        row["key_id"]: row["state"]
+        for row in json.loads(done.stdout)["rows"]
+        if row["tenant"] == "default"
     }
 
 

@@ -71,7 +71,7 @@ def ask(receipts: Receipts) -> Ask:
 
 def found(done: subprocess.CompletedProcess[str]) -> list[int]:
     """The places in :data:`ANSWERS` of the receipts found; sequence 0 is `stream_opened`."""
-    return [row["sequence"] - 1 for row in json.loads(done.stdout)]
+    return [row["sequence"] - 1 for row in json.loads(done.stdout)["rows"]]
 
 
 def looked_up(home: Path) -> list[Act]:
