@@ -90,7 +90,7 @@ def test_the_keys_of_a_running_watcher_stay(used: Path, receipts: Receipts) -> N
     try:
         done = receipts("keys", "destroy", "--yes")
     finally:
-        presence.leave(None)
+        presence.leave([])
     assert done.returncode == 3
     assert "key_in_use" in done.stderr
     assert set(listed(receipts).values()) == {"current"}

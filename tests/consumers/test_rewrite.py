@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import sample
@@ -54,6 +54,27 @@ def test_what_was_dropped_is_in_no_file(warehouse: Warehouse) -> None:
     assert MARK.encode() not in contents(warehouse.path.parent)
     with warehouse.read() as database:
         assert landed(database) == [one.receipt for one in [going[50], *staying]]
+
+
+def test_elicitations_are_what_is_left_of_them(warehouse: Warehouse) -> None:
+    ids = [uuid4() for _ in range(3)]
+    fields = [
+        {"elicitation_id": ids[0], "tool": MARK},
+        {"elicitation_id": ids[1], "tool": MARK},
+        {"elicitation_id": ids[1], "tool": "stays"},
+        {"elicitation_id": ids[2], "tool": "stays"},
+    ]
+    sealed = seal(sample.question(UUID(int=1), **one) for one in fields)
+    source = ListSource()
+    source.add_sealed(*sealed)
+    land(warehouse, source)
+    drop_segments(warehouse, [segment(sealed, 0, 1)])
+    with warehouse.read() as database:
+        rows = database.execute("SELECT elicitation_id, tool FROM elicitations").fetchall()
+        kept = database.execute("FROM elicitation_summaries ORDER BY ALL").fetchall()
+        derived = database.execute("FROM elicitations_derived ORDER BY ALL").fetchall()
+    assert set(rows) == {(ids[1], "stays"), (ids[2], "stays")}
+    assert kept == derived
 
 
 def test_everything_else_stays_as_it_was(warehouse: Warehouse) -> None:
