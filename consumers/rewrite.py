@@ -35,7 +35,7 @@ _TOUCHED_RECEIPTS: Final = f"""
 CREATE TEMP VIEW touched_receipts AS
 SELECT * FROM receipts ANTI {_IN_SEGMENT}
 WHERE elicitation_id IN (SELECT elicitation_id FROM receipts SEMI {_IN_SEGMENT})
-"""
+"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
