@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -29,6 +29,7 @@ from fastavro.schema import fingerprint as avro_fingerprint
 
 from elicitation_receipts.schemas.binary import Write, compile_writer
 from elicitation_receipts.schemas.datum import CLASSES, compile_schema
+from elicitation_receipts.schemas.encoder_source import UNFIT, compile_encoder
 from elicitation_receipts.schemas.errors import CodecError, SchemaError
 from elicitation_receipts.schemas.receipt import Receipt
 
@@ -93,13 +94,25 @@ class Codec:
             )
         self.newest = schemas[-1]
         self._convert = compile_schema(json.loads(self.newest.text), classes)
+        self._encode = compile_encoder(self.newest.text, classes)
 
     def encode(self, receipt: Receipt) -> bytes:
         """The one message of a receipt, under the newest schema.
 
         Raises :class:`CodecError`: ``wrong_type``, ``out_of_vocabulary``, ``out_of_bounds``.
         """
-        return self.encode_datum(self._convert.dump(receipt))
+        if not isinstance(receipt, Receipt):
+            self._convert.dump(receipt)  # says so
+        return self.encode_at(receipt, receipt.sequence, receipt.previous_hash)
+
+    def encode_at(self, receipt: Receipt, sequence: int, previous_hash: bytes) -> bytes:
+        """The same of the receipt at that place in its stream."""
+        try:
+            datum = self._encode(receipt, sequence, previous_hash)
+        except UNFIT:  # or not as usual: the converter says
+            placed = replace(receipt, sequence=sequence, previous_hash=previous_hash)
+            return self.encode_datum(self._convert.dump(placed))
+        return SINGLE_OBJECT + self.newest.fingerprint + datum
 
     def encode_datum(self, datum: dict[str, Any]) -> bytes:
         """The same from an Avro datum. Raises also ``unknown_field``."""
@@ -213,6 +226,11 @@ def installed() -> Codec:
 def encode(receipt: Receipt) -> bytes:
     """See :meth:`Codec.encode`."""
     return installed().encode(receipt)
+
+
+def encode_at(receipt: Receipt, sequence: int, previous_hash: bytes) -> bytes:
+    """See :meth:`Codec.encode_at`."""
+    return installed().encode_at(receipt, sequence, previous_hash)
 
 
 def encode_datum(datum: dict[str, Any]) -> bytes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from elicitation_receipts.schemas.chain import leaf_hash
-from elicitation_receipts.schemas.codec import encode
+from elicitation_receipts.schemas.codec import encode_at
 from elicitation_receipts.schemas.receipt import ZERO_HASH, Receipt
 
 
@@ -17,6 +16,6 @@ def seal(receipts: Iterable[Receipt]) -> Iterator[bytes]:
     """
     previous_hash = ZERO_HASH
     for sequence, receipt in enumerate(receipts):
-        message = encode(replace(receipt, sequence=sequence, previous_hash=previous_hash))
+        message = encode_at(receipt, sequence, previous_hash)
         previous_hash = leaf_hash(message)
         yield message

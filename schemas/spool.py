@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from uuid import UUID, uuid4
 
 from elicitation_receipts.schemas.chain import leaf_hash
-from elicitation_receipts.schemas.codec import decode, encode
+from elicitation_receipts.schemas.codec import decode, encode_at
 from elicitation_receipts.schemas.errors import SpoolError
 from elicitation_receipts.schemas.high_water import HighWaterMark
 from elicitation_receipts.schemas.identifiers import OPERATORS
@@ -31,6 +31,7 @@ from elicitation_receipts.schemas.spool_file import (
     make_home,
     naming_errors,
     os_error,
+    sqlite_error,
 )
 from elicitation_receipts.schemas.vocabulary import Event, Outcome
 
@@ -57,9 +58,15 @@ class Sealed:
     """A receipt as it now stands in the spool: its message and the message's leaf hash."""
 
     position: int
-    receipt: Receipt
     message: bytes
     leaf: bytes
+    _given: Receipt
+    _sequence: int
+    _previous_hash: bytes
+
+    @property
+    def receipt(self) -> Receipt:
+        return replace(self._given, sequence=self._sequence, previous_hash=self._previous_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +217,7 @@ class Spool:
                 if stream_id not in ends:
                     ends[stream_id] = self._end_of(stream_id)
                 sequence, previous_hash = ends[stream_id]
-                receipt = replace(receipt, sequence=sequence, previous_hash=previous_hash)  # noqa: PLW2901
-                message = encode(receipt)
+                message = encode_at(receipt, sequence, previous_hash)
                 leaf = leaf_hash(message)
                 position = self._query(
                     "INSERT INTO receipts (stream_id, sequence, message) VALUES (?, ?, ?)",
@@ -220,7 +226,7 @@ class Spool:
                 assert position is not None  # noqa: S101  (an INSERT has one)
                 ends[stream_id] = (sequence + 1, leaf)
                 self._follow(receipt, position, watcher)
-                sealed.append(Sealed(position, receipt, message, leaf))
+                sealed.append(Sealed(position, message, leaf, receipt, sequence, previous_hash))
             for stream_id, (next_sequence, last_hash) in ends.items():
                 self._query(
                     "UPDATE streams SET next_sequence = ?, last_hash = ? WHERE stream_id = ?",
@@ -426,8 +432,11 @@ class Spool:
         self.id = UUID(bytes=row[0])
 
     def _query(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        with self._mutex, naming_errors(self.path):
-            return self._connection.execute(sql, parameters)
+        with self._mutex:
+            try:  # not `naming_errors`: an append asks so often that it would take a tenth of it
+                return self._connection.execute(sql, parameters)
+            except sqlite3.Error as error:
+                raise sqlite_error(error, self.path) from error
 
     def _read(self, sql: str, parameters: Sequence[Any]) -> list[Stored]:
         with self._mutex, naming_errors(self.path):

@@ -52,6 +52,11 @@ CREATE TABLE open_questions (
 """
 
 
+#: Pages in the write-ahead log before it is copied into the file, which whose append it falls to
+#: must wait for: most pages change with every append, so that a longer log is much less to copy.
+_LOG_PAGES: Final = 8192  # of 4 KiB
+
+
 class Durability(StrEnum):
     """What a receipt survives once an append has returned."""
 
@@ -84,6 +89,7 @@ def connect(
             _check(connection, path, create)
             synchronous = "FULL" if durability is Durability.POWER else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         except BaseException:
             connection.close()
             raise
@@ -107,7 +113,7 @@ def naming_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _sqlite_error(error, path) from error
+        raise sqlite_error(error, path) from error
     except OSError as error:
         raise os_error(error, path) from error
 
@@ -173,7 +179,8 @@ def _number(connection: sqlite3.Connection, query: str) -> int:
     return number
 
 
-def _sqlite_error(error: sqlite3.Error, path: Path) -> SpoolError:
+def sqlite_error(error: sqlite3.Error, path: Path) -> SpoolError:
+    """The name of what SQLite raised for a file of the spool."""
     # The low byte is the primary result code (sqlite.org/rescode.html).
     match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF:
         case sqlite3.SQLITE_FULL:
