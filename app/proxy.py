@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import resource
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import SplitResult, urlsplit
 
@@ -170,7 +171,7 @@ def _serve(
             public_origin=place.public_origin,
             subject_header=subject_header,
         )
-        asyncio.run(_run(served, place))
+        asyncio.run(_run(served, place, watcher.renew_policy))
 
 
 def _allow_many_connections() -> None:
@@ -180,11 +181,12 @@ def _allow_many_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _run(served: Proxy, place: _Place) -> None:
+async def _run(served: Proxy, place: _Place, renew_policy: Callable[[], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, renew_policy))
     async with served.listening(place.host, place.port) as port:
         if not is_loopback(place.host):
             _say(f"listens on {place.host}: whoever reaches it reaches the server")

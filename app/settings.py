@@ -79,10 +79,10 @@ class Settings:
     flow: str | None = _setting(
         None, "The business flow the questions belong to.", must=(is_identifier, _NAME)
     )
-    when_full: Literal["drop", "block", "buffer"] = _setting(
-        "drop",
+    when_full: Literal["drop", "block", "buffer"] | None = _setting(
+        None,
         "Where a receipt cannot be written: drop it and count the loss, block the message, or "
-        "buffer the receipt in memory.",
+        "buffer the receipt in memory; without: block where the policy enforces, else drop.",
     )
     block_timeout: float = _setting(
         10.0,

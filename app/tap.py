@@ -78,6 +78,10 @@ def _watch(
     recorded: Recorded | None = None,
 ) -> int:
     """Run the command to its end and return what it returned, see :meth:`Tap.run`."""
-    with open_watcher(home, settings, Vantage.STDIO, Fidelity.BYTES, recorded) as watcher:
+    with open_watcher(home, settings, Vantage.STDIO, Fidelity.BYTES, _say, recorded) as watcher:
         hide_keys()
         return Tap(command, watcher).run()
+
+
+def _say(text: str) -> None:
+    typer.echo(f"receipts: {text}", err=True)

@@ -10,9 +10,8 @@ from uuid import uuid4
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import PRODUCER
 from elicitation_receipts.keyring import open_keyring
-from elicitation_receipts.policy_in_force import policy_in_force
+from elicitation_receipts.policy_in_force import Renewal
 from elicitation_receipts.producers.http.watcher import HttpWatcher
-from elicitation_receipts.producers.policy.kept import keep
 from elicitation_receipts.producers.record import Recorded
 from elicitation_receipts.producers.recover import orphans, recover
 from elicitation_receipts.producers.redact import Redactor
@@ -31,14 +30,17 @@ def open_watcher(
     settings: Settings,
     vantage: Vantage,
     fidelity: Fidelity,
+    say: Callable[[str], None],
     recorded: Recorded | None = None,
 ) -> Iterator[Watcher]:
     """A watcher of one connection, to be closed by who uses it.
 
+    ``say`` is told of a new policy that cannot be used.
+
     Raises :class:`ReceiptsError` where it could not write at all.
     """
-    with _open_parts(home, settings, vantage, fidelity) as it:
-        yield Watcher(it.redactor, it.post, it.name, it.sealer, recorded)
+    with _open_parts(home, settings, vantage, fidelity, say) as it:
+        yield Watcher(it.redactor, it.post, it.name, it.sealer, recorded, it.renewed)
 
 
 @contextmanager
@@ -54,9 +56,9 @@ def open_http_watcher(
     Raises :class:`ReceiptsError` where it could not write at all.
     """
     with (
-        _open_parts(home, settings, vantage, Fidelity.BYTES) as it,
+        _open_parts(home, settings, vantage, Fidelity.BYTES, warn) as it,
         HttpWatcher(
-            it.redactor, it.post, it.name, it.sealer, warn, recorded, it.take_up
+            it.redactor, it.post, it.name, it.sealer, warn, recorded, it.renewed, it.take_up
         ) as watcher,
     ):
         yield watcher
@@ -68,15 +70,20 @@ class _Parts:
     post: Post
     name: str
     sealer: Sealer
+    renewed: Renewal
     take_up: Callable[[], list[Receipt]]
 
 
 @contextmanager
 def _open_parts(
-    home: Home, settings: Settings, vantage: Vantage, fidelity: Fidelity
+    home: Home,
+    settings: Settings,
+    vantage: Vantage,
+    fidelity: Fidelity,
+    say: Callable[[str], None],
 ) -> Iterator[_Parts]:
-    policy = policy_in_force(settings)
-    keep(policy, home.policies)
+    renewed = Renewal(home, settings, say)
+    policy = renewed.policy
     keys = open_keyring(home, settings).tenant(settings.tenant)
     with Spool.open(home.path, durability=settings.durability) as spool:
         recover(spool, PRODUCER, policy)
@@ -86,7 +93,7 @@ def _open_parts(
             PRODUCER,
             policy=policy,
             vantage=vantage,
-            when_full=WhenFull(settings.when_full),
+            when_full=WhenFull(settings.when_full) if settings.when_full else None,
             block_timeout=settings.block_timeout,
         ) as sealer:
             post = Post(
@@ -102,7 +109,7 @@ def _open_parts(
             redactor = Redactor(settings.tenant, sealer.stream_id, keys)
 
             def take_up() -> list[Receipt]:
-                recover(spool, PRODUCER, policy)
+                recover(spool, PRODUCER, renewed.policy)
                 return orphans(spool, settings.tenant, vantage)
 
-            yield _Parts(redactor, post, str(uuid4()), sealer, take_up)
+            yield _Parts(redactor, post, str(uuid4()), sealer, renewed, take_up)

@@ -11,6 +11,7 @@ from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.producers.sdk.fastmcp_client import fastmcp_transport
 from elicitation_receipts.producers.sdk.hooks import ReadStream, Transport, Watch, WriteStream
 from elicitation_receipts.producers.sdk.own_stdio import OwnStdio
+from elicitation_receipts.producers.sdk.server_records import LOG
 from elicitation_receipts.producers.watcher import Watcher
 from elicitation_receipts.schemas.vocabulary import Fidelity, Vantage
 from elicitation_receipts.settings import check_names
@@ -116,7 +117,7 @@ def _opener(
         invocation = Invocation.of(None if home is None else Path(home))
         loaded = invocation.load_settings(settings).settings
         opened = invocation.home(create=True)
-        with open_watcher(opened, loaded, vantage, fidelity) as watcher:
+        with open_watcher(opened, loaded, vantage, fidelity, LOG.warning) as watcher:
             yield watcher
 
     return start

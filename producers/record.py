@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer, WhenFull
 from elicitation_receipts.producers.ticket import Ticket
@@ -100,6 +101,12 @@ class Recorder:
         if ticket is not None and self._recorded is not None:
             self._tell(receipts, ticket, self._recorded)
         return Entry(receipts, ticket, refusal)
+
+    def use_policy(self, policy: Policy, take: Callable[[], None]) -> None:
+        """From now on judge by ``policy``, between two steps. ``take``: the core takes it over."""
+        with self._lock:
+            self._sealer.use_policy(policy)
+            take()
 
     def locked(self, step: Callable[[], T]) -> T:
         """Take a step that leaves no receipt."""

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from elicitation_receipts.producers.account import Account, Tally
 from elicitation_receipts.producers.loss import loss_reason, lost_receipt
 from elicitation_receipts.producers.policy import Policy
+from elicitation_receipts.producers.policy.words import Enforcement
 from elicitation_receipts.producers.presence import Presence
 from elicitation_receipts.producers.ticket import Submission, Ticket
 from elicitation_receipts.schemas.errors import CodecError, ReceiptsError, SpoolError
@@ -48,6 +49,7 @@ class Sealer:
     are counted and stand in a `lost` receipt before the next that can.
 
     ``policy``         a `policy_loaded` is written where the stream's last was another
+    ``when_full``      None: ``block`` where the policy enforces, else ``drop``
     ``block_timeout``  seconds that `block` tries again before a submission is lost
     ``buffer``         how many receipts `buffer` holds at most
 
@@ -63,7 +65,7 @@ class Sealer:
         *,
         policy: Policy | None = None,
         vantage: Vantage | None = None,
-        when_full: WhenFull = WhenFull.DROP,
+        when_full: WhenFull | None = None,
         block_timeout: float = 10.0,
         buffer: int = _BUFFER,
     ) -> None:
@@ -72,8 +74,8 @@ class Sealer:
         self._producer = producer
         self._policy = policy
         self._vantage = vantage
-        self.when_full = when_full
-        self._patience = block_timeout if when_full is WhenFull.BLOCK else 0.0
+        self._when_full = when_full
+        self._block_timeout = block_timeout
         self._room = buffer
         self._changed = threading.Condition()
         # All below under `_changed`. Others add; the writer takes away.
@@ -86,6 +88,23 @@ class Sealer:
         self._settle_in()
         self._writer = threading.Thread(target=self._run, name="sealer", daemon=True)
         self._writer.start()
+
+    @property
+    def when_full(self) -> WhenFull:
+        """What becomes of receipts that cannot be written: what was said, else what policy asks."""
+        if self._when_full is not None:
+            return self._when_full
+        enforces = self._policy is not None and self._policy.enforcement is Enforcement.ENFORCE
+        return WhenFull.BLOCK if enforces else WhenFull.DROP
+
+    @property
+    def _patience(self) -> float:
+        return self._block_timeout if self.when_full is WhenFull.BLOCK else 0.0
+
+    def use_policy(self, policy: Policy) -> None:
+        """Another policy is in force for what is submitted from now on: that is written first."""
+        self._policy = policy
+        self.submit([self._policy_loaded(policy)])
 
     @property
     def stream_id(self) -> UUID:
@@ -273,7 +292,10 @@ class Sealer:
         loaded = {state.stream_id: state.policy_digest for state in self._spool.streams()}
         if policy is None or loaded[self._stream_id] == policy.digest:
             return
-        receipt = Receipt(
+        self._spool.append([self._policy_loaded(policy)])
+
+    def _policy_loaded(self, policy: Policy) -> Receipt:
+        return Receipt(
             receipt_id=uuid4(),
             stream_id=self._stream_id,
             event=Event.POLICY_LOADED,
@@ -286,7 +308,6 @@ class Sealer:
             producer_version=self._producer.version,
             occurred_at=time.time_ns() // 1000,
         )
-        self._spool.append([receipt])
 
     def _reopen(self) -> None:
         """The spool was taken away: go on with what is in its place, or with a new one."""

@@ -6,6 +6,10 @@ once. One direction never waits for the other's disk.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.record import Recorded, Recorder
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer
@@ -20,7 +24,10 @@ Passage = list[tuple[Direction, bytes]]
 
 
 class Watcher:
-    """Watches one connection. Safe for one thread a direction, and any number for the rest."""
+    """Watches one connection. Safe for one thread a direction, and any number for the rest.
+
+    ``renewed``, asked about once a second, gives the policy that takes the place of the one before.
+    """
 
     def __init__(
         self,
@@ -29,7 +36,9 @@ class Watcher:
         name: str,
         sealer: Sealer,
         recorded: Recorded | None = None,
+        renewed: Callable[[], Policy | None] = lambda: None,
     ) -> None:
+        self._renewed = renewed
         self._post = post
         self._session = Session(redactor, post, name)
         self._recorder = Recorder(redactor, sealer, recorded)
@@ -56,8 +65,15 @@ class Watcher:
         self._recorder.record(lambda at: self._session.on_oversized(direction, at)).wait()
 
     def tick(self) -> None:
-        """Let time pass: questions that waited too long end."""
+        """Let time pass: a new policy comes into force, questions that waited too long end."""
+        policy = self._renewed()
+        if policy is not None:
+            self._recorder.use_policy(policy, lambda: self._use(policy))
         self._recorder.record(self._session.on_tick).wait()
+
+    def _use(self, policy: Policy) -> None:
+        self._post = replace(self._post, policy=policy)
+        self._session.use_policy(policy)
 
     # What a server says of itself, see `Session`
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
 from typing import Final, Self
 
 from elicitation_receipts.producers.http.event_stream import Event
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.record import Entry, Recorded, Recorder
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.seal import Sealer
@@ -52,8 +53,10 @@ class HttpWatcher:
         sealer: Sealer,
         warn: Callable[[str], None],
         recorded: Recorded | None = None,
+        renewed: Callable[[], Policy | None] = lambda: None,
         take_up: Callable[[], Iterable[Receipt]] = tuple,
     ) -> None:
+        self._renewed = renewed
         self._take_up = take_up
         self._exchanges = Exchanges(redactor, post, name)
         self._post = post
@@ -110,6 +113,16 @@ class HttpWatcher:
             return stamp(data, self._post.policy)
         return data
 
+    def renew_policy(self) -> None:
+        """Judge by a new policy from now on, where there is one."""
+        policy = self._renewed()
+        if policy is not None:
+            self._recorder.use_policy(policy, lambda: self._use(policy))
+
+    def _use(self, policy: Policy) -> None:
+        self._post = replace(self._post, policy=policy)
+        self._exchanges.use_policy(policy)
+
     def locked(self, step: Callable[[], None]) -> None:
         """Take a step that leaves no receipt."""
         self._recorder.locked(step)
@@ -142,6 +155,7 @@ class HttpWatcher:
         for tick in count(1):
             if self._left.wait(_TICK_SECONDS):
                 return
+            self.renew_policy()
             self.record(self._exchanges.on_tick)
             if tick % _RECOVER_TICKS == 0:
                 self._offer_orphans()

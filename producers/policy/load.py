@@ -32,12 +32,17 @@ def built_in() -> Policy:
     return _policy(_built_in_tree())
 
 
-def load(path: Path) -> Policy:
-    """The policy of a file, whole. Raises :class:`PolicyError`."""
+def load(path: Path, files: list[Path] | None = None) -> Policy:
+    """The policy of a file, whole. Raises :class:`PolicyError`.
+
+    ``files`` is given every file that was to be read, also where one is refused.
+    """
     chain: list[Path] = []
     trees: list[Node] = []
     following: Path | None = path
     while following is not None:
+        if files is not None:
+            files.append(following)
         tree = read_file(following)
         if following.resolve() in chain:
             raise trees[-1].error(

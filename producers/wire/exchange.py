@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
 from elicitation_receipts.producers.wire.message import parse
@@ -123,6 +124,12 @@ class Exchanges:
             return []
         self._sessions.pop(place.id, None)
         return place.session.on_close(at)
+
+    def use_policy(self, policy: Policy) -> None:
+        """From now on judge by ``policy``, see :meth:`Session.use_policy`."""
+        self._post = replace(self._post, policy=policy)
+        for place in self._all():
+            place.session.use_policy(policy)
 
     def on_tick(self, at: Moment) -> list[Receipt]:
         """Time passed: end what waited too long, forget who has been silent for a day."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from elicitation_receipts.producers.policy import Rules
+from elicitation_receipts.producers.policy import Policy, Rules
 from elicitation_receipts.producers.policy.words import Enforcement, FieldNames
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.screening.screen import Context, screen_question
@@ -67,6 +67,11 @@ class Ledger:
         self._is_replay = post.vantage is Vantage.REPLAY
         self._scribe = Scribe(redactor, post, session)
         self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
+
+    def use_policy(self, policy: Policy) -> None:
+        """From now on judge by ``policy``."""
+        self.policy = policy
+        self._scribe.use_policy(policy)
 
     def take(self) -> list[Receipt]:
         """The receipts written since the last call, in order."""

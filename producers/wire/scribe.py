@@ -53,7 +53,6 @@ class Scribe:
     def __init__(self, redactor: Redactor, post: Post, session: str) -> None:
         self.subject: Keyed | None = None
         self._redactor = redactor
-        self._policy = post.policy
         #: What the session is called: a keyed reference to it stands on each receipt.
         self.session = session
         self._flow = post.flow
@@ -66,9 +65,16 @@ class Scribe:
             "fidelity": post.fidelity,
             "producer_name": post.producer_name,
             "producer_version": post.producer_version,
-            "policy_id": post.policy.id,
-            "policy_version": post.policy.version,
-            "policy_digest": post.policy.digest,
+        }
+        self.use_policy(post.policy)
+
+    def use_policy(self, policy: Policy) -> None:
+        """From now on write under ``policy``."""
+        self._policy = policy
+        self._constant |= {
+            "policy_id": policy.id,
+            "policy_version": policy.version,
+            "policy_digest": policy.digest,
         }
 
     def take(self) -> list[Receipt]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire import round_trip, url_required
 from elicitation_receipts.producers.wire.adoption import Adoption
@@ -125,6 +126,10 @@ class Session:
         if operation is not None and operation.is_in_flight:
             self._operations.undelivered(operation, at)
         return self._ledger.take()
+
+    def use_policy(self, policy: Policy) -> None:
+        """From now on judge by ``policy``. A round that has begun keeps the rules it began by."""
+        self._ledger.use_policy(policy)
 
     @property
     def is_idle(self) -> bool:

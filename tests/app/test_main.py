@@ -35,7 +35,7 @@ def test_every_command_has_help_and_the_list_shows_it(receipts: Receipts) -> Non
 def test_help_of_a_setting_names_option_variable_and_default(receipts: Receipts) -> None:
     shown = " ".join(receipts("tap", "--help").stdout.replace("│", " ").split())
     assert "--when-full drop|block" in shown
-    assert "[RECEIPTS_WHEN_FULL; default: drop]" in shown
+    assert "[RECEIPTS_BLOCK_TIMEOUT; default: 10.0]" in shown
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_settings_shows_values_and_where_they_come_from(receipts: Receipts, home
     assert ["home", str(home)] in lines
     assert ["tenant", "acme", "receipts.toml"] in lines
     assert ["flow", "signup", "variable"] in lines
-    assert ["when_full", "drop", "default"] in lines
+    assert ["block_timeout", "10.0", "default"] in lines
     assert ["kafka_ssl_password", "***", "receipts.toml"] in lines
     assert ["kafka_sasl_plain_password", "***", "variable"] in lines
     assert "hunter2" not in done.stdout

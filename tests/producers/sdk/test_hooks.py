@@ -527,7 +527,7 @@ def watch_bytes(home: Path, raw: bytes) -> None:
     """The same conversation as a tap sees it."""
     opened = Home.open(home, create=True)
     settings = load(opened.settings_file, environ={}).settings
-    with open_watcher(opened, settings, Vantage.STDIO, Fidelity.BYTES) as watcher:
+    with open_watcher(opened, settings, Vantage.STDIO, Fidelity.BYTES, print) as watcher:
         for line in BEFORE:
             watcher.observe(Direction.CLIENT_TO_SERVER, line)
         question = json.dumps({"jsonrpc": "2.0", **QUESTION}).encode()
