@@ -91,17 +91,19 @@ def decide(
 
     ``method``, ``name``  the operation, see :meth:`Policy.rules_for`
     ``known``             the system of record has the value
-    ``consequential``     the answer approves an action with consequences
+    ``consequential``     the answer approves an action with consequences; so it does wherever
+                          the policy says that the operation has some
     ``data_classes``      what is asked for, beside what the policy declares of the operation
     ``declared``          modes the client can do; None: not known yet
     """
     rules = policy.rules_for(method, name)
+    approves = consequential or rules.consequential
     prohibited = {*data_classes, *rules.data_classes} & set(policy.prohibited_classes)
     rejected = {
         mode: [
             *_mismatches(mode, answers),
             *([Reason.DATA_CLASS_PROHIBITED] if prohibited and mode is not Mode.URL else []),
-            *([Reason.APPROVAL_AS_FIELD] if consequential and mode is not Mode.URL else []),
+            *([Reason.APPROVAL_AS_FIELD] if approves and mode is not Mode.URL else []),
             *([Reason.MODE_NOT_ALLOWED] if mode not in rules.modes else []),
             *([] if _can_show(mode, declared) else [Reason.MODE_NOT_DECLARED]),
         ]

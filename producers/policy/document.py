@@ -47,6 +47,9 @@ class Rules:
     ``purpose``, ``notice``, ``retention_class``  codes that stand in the receipt
     ``jurisdiction``     whose law applies, such as ``EU`` or ``US-CA``
     ``data_classes``     what the operation declares to ask for
+    ``known_fields``     properties whose value the system of record has: to ask is needless
+    ``consequential``    the operation has consequences: whoever approves it does so at a gate of
+                         its own, not by a yes or no in a form
     """
 
     modes: tuple[Mode, ...]
@@ -57,6 +60,8 @@ class Rules:
     notice: str | None
     jurisdiction: str | None
     data_classes: tuple[DataClass, ...]
+    known_fields: tuple[str, ...]
+    consequential: bool
     retention_class: str | None
 
     def accepts(self, proof: Proof) -> bool:

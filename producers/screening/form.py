@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from elicitation_receipts.producers.policy.document import FormLimits
+from elicitation_receipts.producers.policy.document import FormLimits, Rules
 from elicitation_receipts.producers.policy.words import DataClass, RequiredText
 from elicitation_receipts.producers.screening.field import Holds, fields_of, texts_of
 from elicitation_receipts.producers.screening.lexicon import asked_for
@@ -27,6 +27,15 @@ def form_findings(question: Question, limits: FormLimits) -> Iterator[FindingNam
         yield FindingName.MISSING_DESCRIPTION
     if any(_exceeds(field, limits) for field in fields):
         yield FindingName.VALUE_LIMIT
+
+
+def operation_findings(question: Question, rules: Rules) -> Iterator[FindingName]:
+    """Where a form asks what the operation it is put in must not ask by a form."""
+    if not set(question.properties).isdisjoint(rules.known_fields):
+        yield FindingName.NEEDLESS_QUESTION
+    kinds = [as_object(field).get("type") for field in question.fields]
+    if rules.consequential and ("boolean" in kinds or not kinds):
+        yield FindingName.APPROVAL_AS_FIELD
 
 
 def shows_address(question: Question) -> bool:

@@ -13,7 +13,12 @@ from typing import Any, Final
 from elicitation_receipts.producers.policy import BUILT_IN, Policy
 from elicitation_receipts.producers.policy.words import DataClass, Effect
 from elicitation_receipts.producers.screening.field import may_ask, texts_of
-from elicitation_receipts.producers.screening.form import asks_for, form_findings, shows_address
+from elicitation_receipts.producers.screening.form import (
+    asks_for,
+    form_findings,
+    operation_findings,
+    shows_address,
+)
 from elicitation_receipts.producers.screening.urls import address_findings
 from elicitation_receipts.producers.wire.question import Question, read_question
 from elicitation_receipts.schemas.vocabulary import Decision, FindingName, Mode, Presentation
@@ -86,6 +91,7 @@ def screen_question(
         classes.clear()  # a URL is where they belong
     else:
         found += form_findings(question, policy.form)
+        found += operation_findings(question, rules)
         texts = [question.message, *texts_of(question.schema, hidden=True)]
         if sum(map(len, texts)) > MAX_CHARACTERS:
             found.append(FindingName.OVERSIZED_MESSAGE)

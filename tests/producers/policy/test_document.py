@@ -12,7 +12,7 @@ import pytest
 from policies import policy_with
 
 from elicitation_receipts.producers.policy import BUILT_IN, Policy
-from elicitation_receipts.producers.policy.document import URL_RULES, Operation, Weight
+from elicitation_receipts.producers.policy.document import URL_RULES, Operation, Rules, Weight
 from elicitation_receipts.producers.policy.plain import from_plain
 from elicitation_receipts.producers.policy.words import (
     DataClass,
@@ -33,7 +33,7 @@ from elicitation_receipts.schemas.vocabulary import (
 
 def operation(**pattern: Any) -> Operation:
     """Rules under a pattern that can be told by their purpose."""
-    rules = {field.name: getattr(BUILT_IN.defaults, field.name) for field in fields(Operation)[:9]}
+    rules = {field.name: getattr(BUILT_IN.defaults, field.name) for field in fields(Rules)}
     return Operation(**{**rules, "purpose": "covered"}, **pattern)
 
 
