@@ -77,10 +77,17 @@ def group(catalogue: Catalogue) -> typer.Typer:
                 typer.echo(f"hold: {error}", err=True)
             else:
                 said = verdict(found)
+                head = {
+                    "compared": pair.compare,
+                    "baseline": pair.baseline,
+                    "candidate": pair.candidate,
+                    "verdict": said.value,
+                }
+                result = _result(found, head)
                 if output is None:
-                    render(_result(found), form, sys.stdout)
+                    render(result, form, sys.stdout)
                 else:
-                    save(_result(found), form, output)
+                    save(result, form, output)
                 typer.echo(f"verdict: {_sentence(said, found)}", err=True)
                 if watch is None or said is not Verdict.HOLD:
                     raise typer.Exit(_EXIT_CODES[said])
@@ -149,7 +156,7 @@ def _positional(name: str, help_: str) -> Argument:
     )
 
 
-def _result(found: list[Comparison]) -> Result:
+def _result(found: list[Comparison], head: dict[str, str]) -> Result:
     rows = tuple(
         (
             item.threshold.measure,
@@ -166,7 +173,7 @@ def _result(found: list[Comparison]) -> Result:
         )
         for item in found
     )
-    return Result(tuple(_COLUMNS), tuple(_COLUMNS.values()), rows)
+    return Result(tuple(_COLUMNS), tuple(_COLUMNS.values()), rows, head=head)
 
 
 def _sentence(said: Verdict, found: list[Comparison]) -> str:

@@ -18,7 +18,7 @@ from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.junit import Case, Outcome, write_junit
 from elicitation_receipts.queries.catalogue import Catalogue, Result
 from elicitation_receipts.queries.gates.ask import FILTERS_OF, ask
-from elicitation_receipts.queries.gates.combination import MEMBERS, Combination
+from elicitation_receipts.queries.gates.combination import Combination
 from elicitation_receipts.queries.gates.judge import Judged, Verdict, judge
 from elicitation_receipts.queries.gates.rules import load_attestations, load_rules
 from elicitation_receipts.queries.render import Format, render, save, save_text
@@ -46,7 +46,6 @@ _COLUMNS: Final = {
     "verdict": "VARCHAR",
     "reason": "VARCHAR",
     "receipts": "VARCHAR",
-    **dict.fromkeys(MEMBERS, "VARCHAR"),
 }
 _HELP: Final = """Say which gates a combination of client, server and flow passes.
 
@@ -155,12 +154,11 @@ def _write(
 
 
 def _result(combination: Combination, judged: Sequence[Judged]) -> Result:
-    origin = [getattr(combination, member) for member in MEMBERS]
     rows = tuple(
-        (item.gate, item.verdict.value, item.reason, " ".join(_receipts(item)) or None, *origin)
+        (item.gate, item.verdict.value, item.reason, " ".join(_receipts(item)) or None)
         for item in judged
     )
-    return Result(tuple(_COLUMNS), tuple(_COLUMNS.values()), rows)
+    return Result(tuple(_COLUMNS), tuple(_COLUMNS.values()), rows, head=combination.known)
 
 
 def _receipts(item: Judged) -> list[str]:

@@ -24,6 +24,12 @@ class Combination:
     policy: str | None = None
     environment: str | None = None
 
+    @property
+    def known(self) -> dict[str, str]:
+        """The members that are known, by name."""
+        values = {member: getattr(self, member) for member in MEMBERS}
+        return {member: value for member, value in values.items() if value is not None}
+
     def changed_since(self, other: Combination) -> list[str]:
         """The members in which the two differ."""
         return [member for member in MEMBERS if getattr(self, member) != getattr(other, member)]

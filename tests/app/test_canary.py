@@ -23,18 +23,16 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("canary") / "home"
     home.mkdir(mode=0o700)
     with Warehouse(home / "warehouse.duckdb").open() as database:
-        database.execute("BEGIN")
         lives = Lives(database)
-        for version, outcome in (
-            ("1", Outcome.ACCEPTED),
-            ("2", Outcome.ACCEPTED),
-            ("3", Outcome.DECLINED),
-        ):
-            for _ in range(ENOUGH):
-                lives.add(
-                    requested(), answered(outcome), at=START - 1000 * DAY, server_version=version
-                )
-        database.execute("COMMIT")
+        with lives.at_once():
+            for version, outcome in (
+                ("1", Outcome.ACCEPTED),
+                ("2", Outcome.ACCEPTED),
+                ("3", Outcome.DECLINED),
+            ):
+                step, at = answered(outcome), START - 1000 * DAY
+                for _ in range(ENOUGH):
+                    lives.add(requested(), step, at=at, server_version=version)
     return home
 
 
@@ -66,7 +64,7 @@ def test_a_verdict(
 def test_hold_says_how_much_is_missing(landed: Path, receipts: Receipts) -> None:
     done = receipts("--home", str(landed), "canary", "1", "2", "--format", "json")
     assert done.returncode == 4
-    rows = {row["measure"]: row for row in json.loads(done.stdout)}
+    rows = {row["measure"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["time_to_resume"]["standing"] == "too_few"
     assert rows["decline"]["standing"] == "unclear"
     assert rows["decline"]["missing"] > 0

@@ -126,7 +126,7 @@ def by_label(result: Any, label: str) -> dict[str, float]:
 def test_its_numbers_are_the_reports(query: tuple[Path, Callable[[str], Any]]) -> None:
     home, ask = query
     report = receipts(home, "report", "completion", "--by", "carrier", "--format", "json")
-    rows = json.loads(report)
+    rows = json.loads(report)["rows"]
     assert rows
     put = by_label(ask("sum by (carrier) (elicitation_receipts_put_total)"), "carrier")
     assert put == {row["carrier"]: row["put"] for row in rows}
@@ -137,7 +137,7 @@ def test_its_numbers_are_the_reports(query: tuple[Path, Callable[[str], Any]]) -
         )
         expected = {row["carrier"]: row[standing] for row in rows if row[standing]}
         assert found == expected, standing
-    waits = json.loads(receipts(home, "report", "resume", "--format", "json"))
+    waits = json.loads(receipts(home, "report", "resume", "--format", "json"))["rows"]
     for row in waits:
         if row["interval"] in ("human_wait", "ceremony", "time_to_resume") and row["count"]:
             selector = f'elicitation_receipts_wait_seconds_count{{interval="{row["interval"]}"}}'

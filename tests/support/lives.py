@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -120,6 +121,7 @@ class Lives:
         self.connection.execute("DELETE FROM receipts; DELETE FROM elicitation_summaries")
         self._stream = uuid4()
         self._sequence = 0
+        self._waiting: list[Receipt] | None = None
 
     def add(self, *steps: Step, at: int = START, session: str | None = None, **origin: Any) -> UUID:
         """Land one elicitation. ``origin``: fields that stand in each of its receipts."""
@@ -129,7 +131,18 @@ class Lives:
         assert receipts[0].elicitation_id is not None
         return receipts[0].elicitation_id
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is added meanwhile lands at the end: hundreds of lives in a moment."""
+        self._waiting = []
+        yield
+        waiting, self._waiting = self._waiting, None
+        self._land(waiting)
+
     def _land(self, receipts: list[Receipt]) -> None:
+        if self._waiting is not None:
+            self._waiting.extend(receipts)
+            return
         landed_at = now()
         landing = [bytes(32), bytes(8), "spool", landed_at]
         with self.connection.appender("receipts") as appender:

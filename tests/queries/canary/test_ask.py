@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,7 +24,12 @@ from lives import (
 
 from elicitation_receipts.queries.canary.ask import COMPARABLE, Pair, compare
 from elicitation_receipts.queries.canary.thresholds import Thresholds, load
-from elicitation_receipts.queries.canary.verdict import Comparison
+from elicitation_receipts.queries.canary.verdict import (
+    Comparison,
+    Standing,
+    Verdict,
+    verdict,
+)
 from elicitation_receipts.queries.catalogue import Catalogue
 from elicitation_receipts.schemas.errors import NotEnoughError, UsageError
 from elicitation_receipts.schemas.vocabulary import Mode, Outcome
@@ -82,13 +88,14 @@ def test_each_measure_counts_what_it_says(lives: Lives) -> None:
 
 
 def test_waits_are_medians_of_what_people_took(lives: Lives) -> None:
-    for version, factor in (("1.0", 1), ("1.1", 3)):
-        for seconds in range(1, 102):
-            lives.add(
-                requested(),
-                answered(Outcome.ACCEPTED, after=seconds * factor * SECOND),
-                server_version=version,
-            )
+    with lives.at_once():
+        for version, factor in (("1.0", 1), ("1.1", 3)):
+            for seconds in range(1, 102):
+                lives.add(
+                    requested(),
+                    answered(Outcome.ACCEPTED, after=seconds * factor * SECOND),
+                    server_version=version,
+                )
     item = found(lives)["human_wait"]
     assert (item.baseline, item.candidate, item.difference) == (51, 153, 2)
     assert item.low is not None
@@ -136,3 +143,28 @@ def test_an_arm_without_a_question(lives: Lives) -> None:
 def test_a_pair_that_makes_no_sense(arguments: tuple[str, str, str], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         Pair(*arguments)
+
+
+def test_a_planted_regression_is_found_and_one_that_is_not_there_is_not(lives: Lives) -> None:
+    """People as they are: drawn by chance, from rates of which one version has a worse one."""
+    chance = Random(7)
+    with lives.at_once():
+        for version, completes in (("1.0", 0.82), ("1.1", 0.82), ("1.2", 0.70)):
+            for _ in range(3000):
+                fate = chance.random()
+                outcome = Outcome.ACCEPTED if fate < completes else Outcome.INVALID
+                if fate > 0.94:
+                    outcome = Outcome.DECLINED
+                wait = int(chance.lognormvariate(2.5, 0.6) * SECOND)
+                lives.add(
+                    requested(), answered(outcome, after=wait), resumed(), server_version=version
+                )
+    same = found(lives)
+    assert verdict(list(same.values())) is not Verdict.ROLL_BACK
+    assert same["completion"].standing is not Standing.WORSE
+    worse = found(lives, Pair("server_version", "1.0", "1.2"))
+    assert verdict(list(worse.values())) is Verdict.ROLL_BACK
+    assert {name for name, item in worse.items() if item.standing is Standing.WORSE} == {
+        "completion",
+        "invalid",
+    }

@@ -114,12 +114,11 @@ def test_waits_are_a_histogram_of_what_people_took(many: Lives) -> None:
 
 
 def test_ten_thousand_servers_are_twenty_and_the_others(lives: Lives) -> None:
-    lives.connection.execute("BEGIN")
-    for number in range(300):
-        lives.add(requested(), answered(Outcome.ACCEPTED), server_name=f"server-{number}")
-    for _ in range(5):
-        lives.add(requested(), answered(Outcome.ACCEPTED), server_name="server-299")
-    lives.connection.execute("COMMIT")
+    with lives.at_once():
+        for number in range(300):
+            lives.add(requested(), answered(Outcome.ACCEPTED), server_name=f"server-{number}")
+        for _ in range(5):
+            lives.add(requested(), answered(Outcome.ACCEPTED), server_name="server-299")
     metric = collected(lives)["elicitation_receipts_put"]
     servers = {sample.labels["server"] for sample in metric.samples}
     assert len(servers) == 21
