@@ -25,13 +25,17 @@ from elicitation_receipts.schemas.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer amounts to. ``content`` is what was submitted: memory only."""
+    """What an answer amounts to. ``content`` is what was submitted: memory only.
+
+    ``fault``: the validator failed; the answer counts as one to a question without usable schema.
+    """
 
     outcome: Outcome
     action: Action | None = None
     findings: tuple[FindingName, ...] = ()
     failed: tuple[tuple[str | None, Keyword], ...] = ()
     content: object = None
+    fault: bool = False
 
     @property
     def answered(self) -> int:
@@ -80,9 +84,10 @@ def _judge_content(question: Question, content: object) -> Judgement:
         return Judgement(Outcome.INVALID, Action.ACCEPT, tuple(found), content=content)
     try:
         failed = failures(question.schema, submitted)
-    except UnusableSchemaError:
+    except Exception as error:  # noqa: BLE001  (whatever it is, the answer is recorded)
         found.append(FindingName.ACCEPT_SCHEMA_MISMATCH)
-        return Judgement(Outcome.INVALID, Action.ACCEPT, tuple(found), content=content)
+        fault = not isinstance(error, UnusableSchemaError)
+        return Judgement(Outcome.INVALID, Action.ACCEPT, tuple(found), content=content, fault=fault)
     failed.extend(_odd_kinds(unasked, as_object(submitted)))
     if not isinstance(submitted, dict):
         failed.append((None, Keyword.TYPE))

@@ -283,6 +283,8 @@ class Ledger:
     def _validation(
         self, question: Question, judgement: Judgement | None = None
     ) -> Validation | None:
+        if judgement is not None and judgement.fault:
+            raise ValueError("the answer could not be judged")
         return self.redactor.validation(
             question,
             judgement.answered if judgement else 0,
@@ -463,7 +465,9 @@ class Ledger:
     # What an operation or a question is known by
 
     def digest(self, question: Question) -> Keyed | None:
-        """The question's keyed digest; None where it has no canonical form."""
+        """The question's keyed digest; None where it has none, and none can be had."""
+        if question.fault:
+            return None
         try:
             return self.redactor.question(question)
         except Exception:  # noqa: BLE001  a question that cannot be digested is still recorded

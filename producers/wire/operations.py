@@ -18,7 +18,7 @@ from elicitation_receipts.producers.wire.life import Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.peers import Peers
-from elicitation_receipts.schemas.digest import DigestError, canonical_digest
+from elicitation_receipts.schemas.digest import canonical_digest
 from elicitation_receipts.schemas.vocabulary import Carrier, FindingName
 
 #: Operations remembered after their end, to recognise a state used again.
@@ -200,5 +200,5 @@ def _canonical(value: object) -> bytes:
     """A digest equal for equal JSON. Compared in memory only, never written."""
     try:
         return canonical_digest(value)
-    except DigestError:  # what Unicode does not have is compared as it was sent
+    except Exception:  # noqa: BLE001  (such as what Unicode does not have: compared as it was sent)
         return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()

@@ -38,6 +38,8 @@ class Question:
     findings: tuple[FindingName, ...]
     #: False where an earlier watcher saw it, and only its mode and findings are left of it.
     is_known: bool = True
+    #: Its defects could not be looked for, so it is recorded with nothing derived from it.
+    fault: bool = False
 
     @property
     def properties(self) -> list[str]:
@@ -90,10 +92,14 @@ def read_question(params: object, revision: str | None) -> Question:
         elicitation_id=elicitation_id if isinstance(elicitation_id, str) else None,
         findings=(),
     )
-    found = dict.fromkeys(_findings(question, members, revision))
     if not readable:
-        found = {FindingName.MALFORMED_MESSAGE: None}
-    return replace(question, findings=tuple(found))
+        return replace(question, findings=(FindingName.MALFORMED_MESSAGE,))
+    try:
+        return replace(
+            question, findings=tuple(dict.fromkeys(_findings(question, members, revision)))
+        )
+    except Exception:  # noqa: BLE001  (whatever it is, the question is recorded)
+        return replace(question, fault=True)
 
 
 def _mode(value: object, *, absent: bool) -> Mode:

@@ -179,6 +179,19 @@ class Scribe:
         if event is Event.NOTED and not names:
             return  # all that was to be noted is off
         receipt_id = self._redactor.new_id()
+
+        def receipt_with(content: dict[str, Any], status: RedactionStatus) -> Receipt:
+            return Receipt(
+                receipt_id=receipt_id,
+                stream_id=self._redactor.stream_id,
+                event=event,
+                occurred_at=at.wall_us,
+                redaction_status=status,
+                **self._constant,
+                **stated,
+                **content,
+            )
+
         try:
             content = {
                 "session_ref": self._redactor.session(self.session),
@@ -187,21 +200,12 @@ class Scribe:
                 **(self._redactor.operation(operation.method, operation.name) if operation else {}),
                 **derive(receipt_id),
             }
-            status = RedactionStatus.APPLIED
+            receipt = receipt_with(content, RedactionStatus.APPLIED)
+            dropped = count_dropped(receipt)
         except Exception:  # noqa: BLE001  the event is recorded with nothing derived from content
-            content = {}
-            status = RedactionStatus.FAILED
+            receipt = receipt_with({}, RedactionStatus.FAILED)
+            dropped = 0
             names.append(FindingName.REDACTION_FAILED)
-        receipt = Receipt(
-            receipt_id=receipt_id,
-            stream_id=self._redactor.stream_id,
-            event=event,
-            occurred_at=at.wall_us,
-            redaction_status=status,
-            **self._constant,
-            **stated,
-            **content,
-        )
         required = self._policy.required_fields(receipt.outcome)
         if any(getattr(receipt, field) in (None, ()) for field in required):
             names.append(FindingName.RECEIPT_FIELD_MISSING)
@@ -213,6 +217,6 @@ class Scribe:
                     for name in names[:MAX_LISTED]
                 ),
                 findings_more=max(0, len(names) - MAX_LISTED),
-                redaction_dropped=count_dropped(receipt),
+                redaction_dropped=dropped,
             )
         )
