@@ -30,6 +30,7 @@ from elicitation_receipts.schemas.spool import Spool
 from elicitation_receipts.schemas.spool_file import naming_errors
 
 _PAGE: Final = 5_000
+_NO_STREAM: Final = bytes(16)
 
 
 class SpoolReceipts:
@@ -126,7 +127,9 @@ class TableReceipts:
         stream_at, sequence_at = columns().index("stream_id"), columns().index("sequence")
         while page := rows.fetchmany(_PAGE):
             for row in page:
-                stream, sequence = row[stream_at].bytes, row[sequence_at]
+                # In a Parquet file anything may be absent.
+                stream = row[stream_at].bytes if row[stream_at] else _NO_STREAM
+                sequence = row[sequence_at] or 0
                 try:
                     message = message_from_row(row, row[-1])
                 except RowError as error:

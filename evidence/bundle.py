@@ -41,7 +41,7 @@ from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.source import Item
 from elicitation_receipts.evidence.store import SUFFIXES, Evidence, Signed, read_files
 from elicitation_receipts.evidence.tree import Frontier
-from elicitation_receipts.evidence.walk import Fault, head_of
+from elicitation_receipts.evidence.walk import place_of
 from elicitation_receipts.schemas.codec import schemas
 from elicitation_receipts.schemas.errors import EvidenceError
 from elicitation_receipts.schemas.whole_file import whole_file
@@ -158,10 +158,8 @@ class Bundle:
                 file.seek(member.at)
                 sequence = -1
                 for _, message in framed(file, self.path, member.at + member.size):
-                    try:
-                        sequence = head_of(message).sequence
-                    except Fault:
-                        sequence += 1
+                    place = place_of(message)
+                    sequence = sequence + 1 if place is None else place[1]
                     yield Item(stream_id.bytes, sequence, message)
 
     def _read_manifest(self, file: Any) -> Signed[Manifest]:

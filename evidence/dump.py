@@ -16,7 +16,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from elicitation_receipts.evidence.source import Item
-from elicitation_receipts.evidence.walk import Fault, head_of
+from elicitation_receipts.evidence.walk import place_of
 from elicitation_receipts.schemas.chain import leaf_hash
 from elicitation_receipts.schemas.codec import MESSAGE_LIMIT
 from elicitation_receipts.schemas.errors import EvidenceError
@@ -90,10 +90,10 @@ def malformed(path: Path) -> EvidenceError:
 
 
 def _index(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int, bytes, int, int]]:
+    strays = 0
     for at, message in framed(file, path):
-        try:
-            stream, sequence, _ = head_of(message)
-        except Fault:
-            # It is read with the rest, and named there.
-            stream, sequence = _NO_STREAM, at
-        yield stream, sequence, leaf_hash(message), at, len(message)
+        place = place_of(message)
+        if place is None:  # it is read with the rest, and named there
+            place = _NO_STREAM, strays
+            strays += 1
+        yield *place, leaf_hash(message), at, len(message)

@@ -58,6 +58,16 @@ def head_of(message: bytes) -> Head:
     return Head(stream, _value(message, _SEQUENCE_AT, end), previous)
 
 
+def place_of(message: bytes) -> tuple[bytes, int] | None:
+    """Stream and sequence, however they are written; None: it has none. To sort by, only."""
+    end = _SEQUENCE_AT
+    while end < len(message) and message[end] > 0x7F:
+        end += 1
+    if end >= len(message):
+        return None
+    return message[26:_SEQUENCE_AT], _value(message, _SEQUENCE_AT, end + 1) & (2**63 - 1)
+
+
 def walk(message: bytes) -> None:
     """Raises :class:`Fault` unless ``message`` is exactly one receipt of a known schema."""
     if len(message) >= MESSAGE_LIMIT:
