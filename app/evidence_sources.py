@@ -129,14 +129,14 @@ class TableReceipts:
             for row in page:
                 # In a Parquet file anything may be absent.
                 stream = row[stream_at].bytes if row[stream_at] else _NO_STREAM
-                sequence = row[sequence_at] or 0
+                sequence, leaf = row[sequence_at] or 0, row[-2] or b""
                 try:
                     message = message_from_row(row, row[-1])
                 except RowError as error:
                     fault = Fault(error.reason, error.column)
-                    yield Item(stream, sequence, None, row[-2], fault)
+                    yield Item(stream, sequence, None, leaf, fault)
                 else:
-                    yield Item(stream, sequence, message, row[-2], walked=True)
+                    yield Item(stream, sequence, message, leaf, walked=True)
 
     def extents(self) -> Sequence[Extent]:
         return [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 from uuid import UUID
 
 import typer
@@ -14,6 +14,8 @@ import typer
 from elicitation_receipts.evidence.archive import BLOCK, ArchiveError, is_archive
 from elicitation_receipts.evidence.bundle import Bundle
 from elicitation_receipts.evidence.note import VerifierKey, read_keys
+from elicitation_receipts.evidence.proof_check import check_proof
+from elicitation_receipts.evidence.prove import KIND as PROOF
 from elicitation_receipts.evidence.report import Report, Verdict
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.source import Source
@@ -39,7 +41,7 @@ def verify(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="A bundle, a database, a Parquet file, a spool or a dump of the topic; "
+            help="A bundle, a proof, a database, a Parquet file, a spool or a dump of the topic; "
             "without it the home's database, or its spool where nothing has landed.",
             show_default=False,
         ),
@@ -71,22 +73,41 @@ def verify(
     """
     invocation: Invocation = context.obj
     pins = None if keys is None else _pins(keys)
+    moment = None if as_of is None else read_moment("as_of", as_of)
+    proof = None if source is None else _proof(source)
     try:
+        if proof is not None:
+            report = check_proof(proof, pins, moment, against=bool(against))
+            _show(report, form, output)
         with _opened(invocation, source) as receipts:
             question = Question(
                 **_came_along(invocation, receipts, evidence, _streams(stream)),
                 against={str(path): _earlier(path) for path in against or ()},
                 pins=pins,
-                as_of=None if as_of is None else read_moment("as_of", as_of),
+                as_of=moment,
             )
             report = _verify(receipts, question)
     except ArchiveError as error:
         report = refused(error.reason, str(error.args[0]))
+    _show(report, form, output)
+
+
+def _show(report: Report, form: Format, output: Path | None) -> NoReturn:
     result = as_result(report)
     if form is Format.TABLE:
         result = _without_empty_columns(result)
     show(result, form, output)
     raise typer.Exit(report.exit_code)
+
+
+def _proof(path: Path) -> bytes | None:
+    """The content of a file that is a proof; None: it is something else."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(PROOF))
+            return beginning + file.read() if beginning == PROOF.encode() else None
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _verify(receipts: Source, question: Question) -> Report:

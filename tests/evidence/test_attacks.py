@@ -93,7 +93,7 @@ def database(whole: Scene) -> Iterator[Any]:
 class TestEveryField:
     """One field of one landed row, whichever the schema has."""
 
-    @pytest.mark.parametrize("change", ["another", "absent"])
+    @pytest.mark.parametrize("change", ["another", pytest.param("absent", marks=pytest.mark.slow)])
     @pytest.mark.parametrize("column", [*columns(), "leaf_hash", "fingerprint"])
     def test_a_change_is_seen(
         self, column: str, change: str, whole: Scene, database: duckdb.DuckDBPyConnection
