@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from elicitation_receipts import report_all
 from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import (
@@ -51,6 +52,9 @@ def group(catalogue: Catalogue) -> typer.Typer:
         elif context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
+    app.command("all", help=report_all.HELP, short_help="Every question at once.")(
+        report_all.command(catalogue)
+    )
     for question in catalogue.questions.values():
         app.command(
             question.name,

@@ -121,18 +121,25 @@ def _cell(value: Cell) -> Text:
     return Text(f"{value:.6g}" if isinstance(value, float) else str(value))
 
 
+def document(result: Result) -> dict[str, object]:
+    """What JSON has for the result: its head, and its rows by name."""
+    rows = [
+        {name: _plain(cell) for name, cell in zip(result.columns, row, strict=True)}
+        for row in result.rows
+    ]
+    return {**result.head, "rows": rows}
+
+
 def _json(result: Result, stream: TextIO) -> None:
-    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-    document = {**result.head, "rows": rows}
-    json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
+    json.dump(document(result), stream, indent=2, ensure_ascii=False, allow_nan=False, default=str)
     stream.write("\n")
 
 
-def _plain(value: object) -> str:
-    """What JSON has no word for, as text: times in ISO 8601, bytes in hexadecimal."""
+def _plain(value: Cell) -> object:
+    """As JSON has it: times in ISO 8601, bytes in hexadecimal."""
     if isinstance(value, date):
         return value.isoformat()
-    return value.hex() if isinstance(value, bytes) else str(value)
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _csv(result: Result, stream: TextIO) -> None:

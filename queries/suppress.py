@@ -117,6 +117,11 @@ def quantile(name: str, value: Cell, of: Figure, k: int) -> Cell:
     return value if value is None or beyond >= k else WITHHELD
 
 
+def is_suppressed(kind: str, cell: Cell) -> bool:
+    """Whether something stands in for a figure. ``kind``: the column's type in DuckDB."""
+    return isinstance(cell, str) and kind != "VARCHAR"
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A row of a table with a row for each of some names."""
