@@ -387,6 +387,45 @@ def test_a_folder_without_fixtures_is_named(policy: Policy, tmp_path: Path) -> N
     assert (done.code, done.err.split(":")[1]) == (3, " no_fixture")
 
 
+def test_a_stricter_policy_meets_what_is_shipped(policy: Policy, tmp_path: Path) -> None:
+    """They test what rules mean, with the numbers they need: any sound policy passes."""
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        HEAD + "enforcement: enforce\nttl: {question_s: 600, url_s: 600, task_s: 86400}\n"
+        "url: {allowed_origins: ['https://id.example'], punycode: block, ip_literal: block}\n"
+        "defaults: {fallback: 'https://docs.example/set-up', required_proof: status_check}\n"
+        "thresholds: {automatic_below_ms: 1000, reask_loop_round: 2}\n"
+    )
+    done = policy("test", "--policy", file, "--format", "json")
+    assert [row for row in json.loads(done.out)["rows"] if row["result"] == "failed"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["test"], ["check", "QUESTION"], ["diff", "built-in", "built-in"], ["lint"]]
+)
+def test_the_workbench_contacts_nothing(tmp_path: Path, arguments: list[str]) -> None:
+    """Not even to look up the host of an address: the interpreter itself tells of every attempt."""
+    question = tmp_path / "question.json"
+    question.write_text('{"mode": "url", "message": "?", "url": "https://id.example/start"}')
+    code = (
+        "import sys\n"
+        "def tell(event, details):\n"
+        "    if event.startswith(('socket.', 'subprocess.', 'urllib.')) or event == 'os.system':\n"
+        "        print('CONTACT', event, flush=True)\n"
+        "sys.addaudithook(tell)\n"
+        "from elicitation_receipts.main import run\n"
+        "run()\n"
+    )
+    given = [str(question) if one == "QUESTION" else one for one in arguments]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--home", str(tmp_path / "home"), "policy", *given],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "CONTACT" not in done.stdout
+
+
 # --- diff -----------------------------------------------------------------------------
 
 
@@ -451,7 +490,7 @@ def test_diff_names_recorded_questions_that_are_decided_differently(
 def test_diff_names_fixtures_that_are_decided_differently(policy: Policy, strict: Path) -> None:
     rows = json.loads(policy("diff", "built-in", strict, "--format", "json").out)["rows"]
     changed = {(row["name"], row["what"]): (row["old"], row["new"]) for row in rows}
-    assert changed["punycode_host_is_found", "decision"] == ("warn", "block")
+    assert changed["region_form_is_allowed", "decision"] == ("allow", "warn")
     assert ("http_address_is_blocked", "decision") not in changed
 
 
