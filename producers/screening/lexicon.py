@@ -111,7 +111,7 @@ def _lexicon() -> _Lexicon:
     return _Lexicon(
         whole=whole,
         words=compiled_classes(classes),
-        about_after=compiled(f" ?(?:{_any(about['after'], left='')})"),
+        about_after=compiled(f"s? ?(?:{_any(about['after'], left='')})"),
         about_before=compiled(f"(?:{of}(?: [^ |]+)?{link}|{_chained(about['before'])}){article}*$"),
         ask_before=compiled(_any(ask["before"])),
         ask_after=compiled(_any(ask["after"])),

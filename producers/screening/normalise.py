@@ -61,7 +61,7 @@ _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAKS: Final = re.compile(r"[\n\r()\[\]{}。！？；।؟؛…]")
 _STOPS: Final = (". ", "; ", "! ", "? ", " - ", " – ", " — ")
 #: A word in which digits and signs stand for letters; possessive, so that time stays linear.
-_LEET: Final = re.compile(r"\b(?:[a-z]++)?+(?:[013457$@]++[a-z]++)++")
+_LEET: Final = re.compile(r"\b(?:[a-z]++)?+(?:[013457$@]++[a-z]++)++[013457$@]*+")
 _LEET_LETTERS: Final = str.maketrans("013457$@", "oieastsa")
 _LEET_SIGNS: Final = re.compile(r"[0-9$@]")
 _NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d)")
