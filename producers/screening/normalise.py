@@ -71,7 +71,9 @@ _ASCII_NO_WORD: Final = {
     for code in range(128)
     if not chr(code).isalnum() and chr(code) != CLAUSE
 }
-_SPELT: Final = re.compile(r"(?: [^\W\d_]){3,}(?= )")
+#: A word spelt letter by letter has as many of them.
+_SPELT_LETTERS: Final = 3
+_SPELT: Final = re.compile(rf"(?: [^\W\d_]){{{_SPELT_LETTERS},}}(?= )")
 #: Scripts of one character a sound or word are never written apart.
 _SPELT_HAN: Final = re.compile(
     "(?<=[\u3040-\u30ff\u3400-\u9fff]) +(?=[\u3040-\u30ff\u3400-\u9fff])"
@@ -88,9 +90,14 @@ def plain(text: str) -> str:
     if _LEET_SIGNS.search(text):
         text = _LEET.sub(lambda word: word[0].translate(_LEET_LETTERS), text)
         text = _NUMBERED.sub(" ", text)
-    text = text.translate(_ASCII_NO_WORD) if is_ascii else _NO_WORD.sub(" ", text)
-    text = _SPELT_HAN.sub("", text)
-    text = f" {' '.join(text.replace(CLAUSE, f' {CLAUSE} ').split())} "
+    if is_ascii:
+        text = text.translate(_ASCII_NO_WORD)
+    else:
+        text = _SPELT_HAN.sub("", _NO_WORD.sub(" ", text))
+    words = text.replace(CLAUSE, f" {CLAUSE} ").split()
+    text = f" {' '.join(words)} "
+    if list(map(len, words)).count(1) < _SPELT_LETTERS:
+        return text
     return _SPELT.sub(lambda letters: " " + letters[0].replace(" ", ""), text)
 
 

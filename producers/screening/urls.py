@@ -54,6 +54,7 @@ _IN_TEXT: Final = (
 )
 #: Words with dots between that are no part of a path or an address of mail. Possessive, and
 #: begun once a run: linear time.
+_DOT_WITHIN: Final = re.compile(r"\.\w")
 _DOTTED: Final = re.compile(r"(?<![\w@./\\-])([\w-]++(?:\.[\w-]++)++)(/\S)?")
 
 
@@ -110,7 +111,9 @@ def holds_address(text: str) -> bool:
     if "." not in text and ":" not in text and text.isascii():
         return False
     seen = unicodedata.normalize("NFKC", text)
-    return bool(_in_text().search(encoded(seen))) or any(
+    if _in_text().search(encoded(seen)):
+        return True
+    return _DOT_WITHIN.search(seen) is not None and any(
         _is_host(match[1].lower(), has_path=bool(match[2])) for match in _DOTTED.finditer(seen)
     )
 
