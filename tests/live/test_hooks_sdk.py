@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from site import getsitepackages
 
 import pytest
 import watched_v2
@@ -21,8 +19,6 @@ pytestmark = pytest.mark.slow
 
 SUPPORT = Path(watched_v2.__file__).parent
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
-#: Each program, and what it needs beside us. None: what is installed for the tests anyway.
-SDKS = {"v2": None, "v1": "mcp==1.30.*", "fastmcp": "fastmcp==4.2.*"}
 
 FORMS = [
     ["requested open", "answered accepted person_claimed", "resumed success"],
@@ -34,37 +30,6 @@ PROOFS = {
     HANDSHAKE: (Proof.SERVER_NOTIFICATION, Proof.AUTHENTICATED_CALLBACK),
     MODERN: (Proof.OPERATION_RESULT, Proof.STATUS_CHECK),
 }
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """An interpreter that has an SDK, and us; skips where it cannot be installed."""
-    made: dict[str, str] = {}
-
-    def interpreter(sdk: str) -> str:
-        requirement = SDKS[sdk]
-        if requirement is None:
-            return sys.executable
-        if sdk not in made:
-            made[sdk] = install(tmp_path_factory.mktemp(sdk), requirement)
-        return made[sdk]
-
-    return interpreter
-
-
-def install(folder: Path, requirement: str) -> str:
-    """An environment with the SDK, and behind it everything that is installed here."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = str(folder / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, requirement], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"cannot install {requirement}: {done.stderr.strip().splitlines()[-1]}")
-    places = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    own = subprocess.run([python, "-c", places], capture_output=True, text=True, check=True)
-    behind = "".join(f"import site; site.addsitedir({place!r})\n" for place in getsitepackages())
-    (Path(own.stdout.strip()) / "behind.pth").write_text(behind)
-    return python
 
 
 @pytest.mark.parametrize(

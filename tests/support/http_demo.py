@@ -74,9 +74,9 @@ def _running(
 
 
 def main() -> None:
-    import socket
+    import asyncio
 
-    import uvicorn
+    from serve_app import serve_app
 
     from elicitation_receipts import ReceiptsMiddleware
     from elicitation_receipts.demo.server import server as library
@@ -84,11 +84,7 @@ def main() -> None:
     app = library.streamable_http_app()
     if len(sys.argv) > 1:
         app = ReceiptsMiddleware(app, path="/mcp", home=sys.argv[1])  # type: ignore[assignment]
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        sys.stdout.write(f"{listening.getsockname()[1]}\n")
-        sys.stdout.flush()
-        config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2)
-        uvicorn.Server(config).run([listening])
+    asyncio.run(serve_app(app))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
-"""FastMCP 4, watched: `server`, or `client ERA COMMAND…`. Receipts: RECEIPTS_HOME."""
+"""FastMCP 4, watched: `server`, or `client ERA COMMAND…`. Receipts: RECEIPTS_HOME.
+
+Over HTTP, unwatched: `serve`, which prints its port, or `visit ERA URL`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from fastmcp import Client, Context, FastMCP
@@ -17,6 +21,7 @@ from mcp_types import (
     Implementation,
     InputRequiredResult,
 )
+from serve_app import serve_app
 
 from elicitation_receipts import watch_fastmcp, watch_stdio
 
@@ -33,9 +38,9 @@ ANSWERS = (
 TOOLS = ("form", "form", "form", "page", "proved")
 
 
-def server() -> None:
+def asking_server(prove: Callable[[str, str], Awaitable[None]]) -> FastMCP:
+    """``prove``: records that a page is done, and how that is known."""
     mcp = FastMCP("asking", version="1.0")
-    watched = watch_stdio()
 
     @mcp.tool
     async def form(context: Context) -> Any:
@@ -60,11 +65,11 @@ def server() -> None:
             if (asked := ask(context, question)) is not None:
                 return asked
             if proved:
-                assert await watched.record_completion(PAGE, "status_check")
+                await prove(PAGE, "status_check")
             return "done"
         await session.elicit_url("Pay, please.", PAGE, id_, context.request_id)
         if proved:
-            assert await watched.record_completion(id_, "authenticated_callback")
+            await prove(id_, "authenticated_callback")
         await session.send_elicit_complete(id_, context.request_id)
         return "done"
 
@@ -76,33 +81,55 @@ def server() -> None:
             input_requests={"asked": ElicitRequest(params=question)}, request_state="state"
         )
 
+    return mcp
+
+
+def server() -> None:
+    watched = watch_stdio()
+
+    async def prove(question: str, proof: Any) -> None:
+        assert await watched.record_completion(question, proof)
+
     with watched:
-        mcp.run(show_banner=False)
+        asking_server(prove).run(show_banner=False)
+
+
+def serve() -> None:
+    async def prove(question: str, proof: str) -> None:
+        raise NotImplementedError
+
+    asyncio.run(serve_app(asking_server(prove).http_app()))
 
 
 def client(era: str, command: str, *arguments: str) -> None:
-    asyncio.run(converse(era, command, list(arguments)))
+    parameters = StdioServerParameters(
+        command=command, args=list(arguments), env={"RECEIPTS_HOME": os.environ["RECEIPTS_HOME"]}
+    )
+    transport = watch_fastmcp(lambda: stdio_client(parameters))
+    asyncio.run(converse(era, transport, TOOLS))
 
 
-async def converse(era: str, command: str, arguments: list[str]) -> None:
+def visit(era: str, url: str) -> None:
+    asyncio.run(converse(era, url, TOOLS[:-1]))
+
+
+async def converse(era: str, transport: Any, tools: Sequence[str]) -> None:
     answers = iter(ANSWERS)
 
     async def answer(*_: Any) -> ElicitResult:
         await asyncio.sleep(0.3)
         return next(answers)
 
-    parameters = StdioServerParameters(
-        command=command, args=arguments, env={"RECEIPTS_HOME": os.environ["RECEIPTS_HOME"]}
-    )
     async with Client(
-        watch_fastmcp(lambda: stdio_client(parameters)),
+        transport,
         mode=era if era == MODERN else "legacy",
         elicitation_handler=answer,
         client_info=Implementation(name="scripted", version="1.0"),
     ) as connected:
-        for tool in TOOLS:
+        for tool in tools:
             await connected.call_tool(tool, {})
 
 
 if __name__ == "__main__":
-    {"server": server, "client": client}[sys.argv[1]](*sys.argv[2:])
+    roles = {"server": server, "client": client, "serve": serve, "visit": visit}
+    roles[sys.argv[1]](*sys.argv[2:])
