@@ -84,10 +84,7 @@ class RoundTrips:
         question = read_question(request.get("params"), peers.revision)
         earlier = operation.keys.get(key)
         same = earlier is not None and self._ledger.recognize(earlier, question)
-        protocol_ids = [
-            (ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id)),
-            (ReferenceKind.REQUEST_KEY, key),
-        ]
+        protocol_ids = [*operation.protocol_ids, (ReferenceKind.REQUEST_KEY, key)]
         if isinstance(state, str):
             protocol_ids.append((ReferenceKind.REQUEST_STATE, state))
         return self._ledger.ask(

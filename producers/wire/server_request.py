@@ -146,7 +146,10 @@ class ServerRequests:
             self._expect(key, elicitation)
 
     def _expect(self, key: Key, elicitation: Elicitation) -> None:
-        self._questions.setdefault(key, []).append(_Put(elicitation, elicitation.round))
+        put = _Put(elicitation, elicitation.round)
+        puts = self._questions.setdefault(key, [])
+        if put not in puts:  # it may be fetched again under the id it had
+            puts.append(put)
         self._use(key)
 
     def _adopt(self, key: Key, at: Moment) -> list[Elicitation]:

@@ -9,7 +9,6 @@ retired in 2026-07-28.
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from elicitation_receipts.producers.wire.completions import Completions
@@ -47,7 +46,7 @@ class UrlRequired:
             findings.append(FindingName.BATCH_ARRAY)
         for entry in entries:
             question = read_question(entry, peers.revision)
-            protocol_ids = [(ReferenceKind.OPERATION_REQUEST_ID, json.dumps(operation.request_id))]
+            protocol_ids = [*operation.protocol_ids]
             if question.elicitation_id is not None:
                 protocol_ids.append((ReferenceKind.ELICITATION_ID, question.elicitation_id))
             elicitation = self._ledger.ask(

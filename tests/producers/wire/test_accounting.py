@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from itertools import count, groupby
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
+from accounting import check_life, lives
 from conversation import (
     BOTH_MODES,
     CANCELLED,
@@ -255,17 +256,6 @@ class Rambling:
         return self._random.random() < odds
 
 
-def lives(receipts: list[Receipt]) -> list[list[Receipt]]:
-    """The receipts of each elicitation, in order."""
-    of_elicitations = [r for r in receipts if r.elicitation_id is not None]
-    ordered = sorted(of_elicitations, key=lambda r: str(r.elicitation_id))  # stable
-    return [list(group) for _, group in groupby(ordered, key=lambda r: r.elicitation_id)]
-
-
-def is_end(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome not in (Outcome.OPEN, Outcome.CONSENTED)
-
-
 # Nothing escapes
 
 
@@ -306,27 +296,6 @@ def test_any_value_of_any_member(member: str, value: object, from_client: bool) 
 
 
 # Every question is accounted for, once
-
-
-def check_life(life: list[Receipt]) -> None:
-    assert life[0].event is Event.REQUESTED
-    rounds = [r.round for r in life if r.event is Event.REQUESTED]
-    assert rounds == list(range(1, len(rounds) + 1))
-    # A late answer to an earlier round is noted with that round.
-    in_order = [r.round for r in life if r.event is not Event.NOTED]
-    assert in_order == sorted(in_order)
-    for number in rounds:
-        of_round = [r for r in life if r.round == number]
-        assert of_round[0].event is Event.REQUESTED
-        assert of_round[0].outcome is Outcome.OPEN
-        assert of_round[0].attempt == 0
-        ends = [r for r in of_round if is_end(r.outcome)]
-        # A round that the server overtakes by asking again may stay without an end.
-        assert len(ends) == 1 or (not ends and number < rounds[-1])
-        after = of_round[of_round.index(ends[0]) + 1 :] if ends else []
-        assert {r.event for r in after} <= {Event.NOTED, Event.RESUMED}
-        assert {r.outcome for r in after} <= {None}
-    assert sum(r.event is Event.RESUMED for r in life) <= 1
 
 
 def check_unanswered(life: list[Receipt]) -> None:

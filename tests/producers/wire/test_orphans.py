@@ -308,3 +308,13 @@ def test_a_task_nobody_saw_start_asks_all_the_same() -> None:
         "resumed (success)",
     ]
     assert {receipt.operation_method for receipt in traffic.receipts} == {None}
+
+
+def test_a_call_of_another_watchers_time_may_ask_again() -> None:
+    traffic = begun(url(7))
+    traffic.post(accept(7))
+    traffic.restart()
+    stream = traffic.open(method="GET", last_event_id="e0")
+    traffic.say(stream, url_required(1, url_params("another")))
+    assert traffic.story[2:] == ["requested open"]
+    assert len({receipt.operation_id for receipt in traffic.receipts}) == 1
