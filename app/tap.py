@@ -41,8 +41,8 @@ def tap(
     """Run an MCP server and keep receipts of what it asks people.
 
     Put `receipts tap --` before the command in the client's configuration. Every byte passes
-    unchanged, both ways (with --question-meta policy: all but questions); standard error,
-    signals and exit code are the server's own.
+    unchanged, both ways, but for questions with --question-meta policy or a policy that blocks
+    them; standard error, signals and exit code are the server's own.
     """
     invocation: Invocation = context.obj
     settings = invocation.load_settings(
