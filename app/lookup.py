@@ -26,6 +26,15 @@ app = typer.Typer(add_completion=False)
 
 _NO_HIT: Final = 1
 _NOT_ENOUGH: Final = 4
+#: How many receipts of each stream have landed, those that were dropped since included.
+_ACCOUNTED: Final = """
+    SELECT stream_id, sum(receipts) FROM (
+        SELECT stream_id, count(*) AS receipts FROM receipts GROUP BY stream_id
+        UNION ALL
+        SELECT stream_id, sum(last_sequence - first_sequence + 1) FROM dropped_segments
+        GROUP BY stream_id
+    ) GROUP BY stream_id
+"""
 #: No answer that was watched is longer.
 _LONGEST: Final = 64 * 1024 * 1024
 
@@ -111,16 +120,9 @@ def _contents(given: bytes, field: str | None) -> list[Any]:
 
 def _not_landed(spool: Spool, connection: Any, tenant: str) -> int:
     """How many receipts of a tenant stand in the spool and not in the database."""
-    landed = dict(
-        connection.execute(
-            "SELECT stream_id, count(*) + coalesce((SELECT sum(last_sequence - first_sequence + 1)"
-            "  FROM dropped_segments AS dropped WHERE dropped.stream_id = receipts.stream_id), 0)"
-            " FROM receipts WHERE tenant = ? GROUP BY stream_id",
-            [tenant],
-        ).fetchall()
-    )
+    accounted = dict(connection.execute(_ACCOUNTED).fetchall())
     return sum(
-        max(0, stream.next_sequence - landed.get(stream.stream_id, 0))
+        max(0, stream.next_sequence - accounted.get(stream.stream_id, 0))
         for stream in spool.streams()
         if stream.tenant == tenant
     )

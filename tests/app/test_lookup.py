@@ -13,6 +13,7 @@ import pytest
 from sample import PRODUCER, receipt
 
 from elicitation_receipts.consumers.landing import Lander, Warehouse
+from elicitation_receipts.consumers.rewrite import DroppedSegment, drop_segments
 from elicitation_receipts.consumers.source import SpoolSource
 from elicitation_receipts.schemas.digest import payload_digest
 from elicitation_receipts.schemas.identifiers import OPERATORS
@@ -167,3 +168,12 @@ def test_what_is_no_answer_is_named_and_not_repeated(given: str, reason: str, as
     assert done.stdout == ""
     assert done.stderr.startswith(f"receipts: {reason}: ")
     assert "4711" not in done.stderr
+
+
+def test_receipts_that_were_dropped_are_not_waited_for(home_with_answers: Path, ask: Ask) -> None:
+    warehouse = Warehouse(home_with_answers / "warehouse.duckdb")
+    with warehouse.read() as database:
+        [(stream_id,)] = database.execute("SELECT DISTINCT stream_id FROM receipts").fetchall()
+    drop_segments(warehouse, [DroppedSegment(stream_id, 0, len(ANSWERS), bytes(32))])
+    done = ask('{"city": "Aarhus"}')
+    assert (done.returncode, done.stderr) == (1, "found 0 of 0 compared\n")
