@@ -57,6 +57,7 @@ _COMMANDS: Final[dict[str, Callable[[], typer.Typer]]] = {
     "show": _app_of("show"),
     "query": _app_of("query"),
     "policy": _app_of("policy.command"),
+    "export": _of_catalogue("export"),
     "canary": _of_catalogue("canary"),
     "keys": _app_of("keys"),
     "lookup": _app_of("lookup"),

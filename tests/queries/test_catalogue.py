@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lives import Lives, answered, requested
 
-from elicitation_receipts.queries.catalogue import Catalogue, Question, parse
+from elicitation_receipts.queries.catalogue import MOST_NAMES, OTHER, Catalogue, Question, parse
 from elicitation_receipts.queries.parameter import DIMENSIONS, Kind
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Carrier, Mode, Outcome
@@ -132,3 +132,29 @@ def test_rates_and_quantiles_are_numbers_or_null(lives: Lives, catalogue: Catalo
     for name in catalogue.questions:
         for row in catalogue.run(lives.connection, name).rows:
             assert all(cell is None or cell == cell for cell in row), "NaN never appears"
+
+
+def test_ten_thousand_tools_make_a_bounded_table(catalogue: Catalogue) -> None:
+    """Those with the most questions stand for themselves, the others are one row together."""
+    lives = Lives.in_memory()
+    with lives.connection:
+        lives.connection.execute("DROP VIEW elicitations")
+        lives.add(requested(), answered(Outcome.ACCEPTED))
+        lives.connection.execute(
+            """
+            CREATE VIEW elicitations AS
+            SELECT uuid() AS elicitation_id, 'tool_' || (range % 10000) AS tool, 'default' AS tenant,
+                'accepted' AS state, 'person_claimed' AS answered_by, true AS put, 1 AS rounds,
+                'form' AS mode, TIMESTAMP '2026-11-01' AS put_at, DATE '2026-11-01' AS day,
+                NULL AS carrier, NULL AS server_name, NULL AS client_name, NULL AS flow,
+                NULL AS policy_version, NULL AS vantage, NULL AS fidelity,
+                NULL::BLOB AS session_ref_value, NULL AS session_ref_key_id, NULL AS decided_by
+            FROM range(10500)
+            """
+        )
+        result = catalogue.run(lives.connection, "completion", {"by": ["tool"]})
+    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    assert len(rows) == MOST_NAMES + 1
+    [other] = [row for row in rows if row["tool"] == OTHER]
+    assert other["put"] == 10_500 - sum(row["put"] for row in rows if row["tool"] != OTHER)
+    assert all(row["put"] == 2 for row in rows if row["tool"] in ("tool_0", "tool_499"))
