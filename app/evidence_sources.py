@@ -118,10 +118,10 @@ class TableReceipts:
         return self._items("true", [])
 
     def _items(self, condition: str, values: Sequence[object]) -> Iterator[Item]:
-        names = ", ".join(f'"{column}"' for column in (*columns(), "leaf_hash", "fingerprint"))
+        names = ", ".join((*columns(), "leaf_hash", "fingerprint"))
         rows = self._database.cursor().execute(
             f"SELECT {names} FROM receipts WHERE {condition}"  # noqa: S608  (our own words)
-            " ORDER BY stream_id, sequence",
+            " ORDER BY stream_id, sequence, landed_at",
             values,
         )
         stream_at, sequence_at = columns().index("stream_id"), columns().index("sequence")

