@@ -1,0 +1,106 @@
+"""`receipts checkpoint`, `bundle`, `prove` and `verify`, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sample import PRODUCER, question
+
+from elicitation_receipts.schemas.spool import Spool
+
+Receipts = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def put(home: Path) -> list[str]:
+    """A home whose spool holds five questions; the ids of their receipts."""
+    with Spool.open(home) as spool:
+        stream = spool.stream_for("default", PRODUCER)
+        sealed = spool.append([question(stream) for _ in range(5)])
+    return [str(each.receipt.receipt_id) for each in sealed]
+
+
+def verdicts(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    rows = json.loads(ended.stdout)["rows"]
+    return {row["check"]: row["verdict"] for row in rows if row["class"] is None}
+
+
+def test_without_a_checkpoint_there_is_not_enough_to_say(
+    put: list[str], receipts: Receipts
+) -> None:
+    ended = receipts("verify", "--format", "json")
+    assert ended.returncode == 4
+    assert verdicts(ended)["integrity"] == "holds"
+    assert verdicts(ended)["completeness"] == "not checked"
+    assert receipts("checkpoint").returncode == 0
+    assert receipts("verify").returncode == 0
+
+
+def test_a_proof_of_one_receipt(put: list[str], receipts: Receipts, tmp_path: Path) -> None:
+    ended = receipts("prove", put[2])
+    assert (ended.returncode, "not_signed_yet" in ended.stderr) == (3, True)
+    receipts("checkpoint")
+    proof = tmp_path / "one.tlog-proof"
+    assert receipts("prove", put[2], "--output", str(proof)).returncode == 0
+    pins = tmp_path / "pins"
+    pins.write_text(receipts("keys", "export-public").stdout)
+    ended = receipts("verify", str(proof), "--keys", str(pins), "--format", "json")
+    assert ended.returncode == 0
+    assert verdicts(ended)["integrity"] == "holds"
+    assert verdicts(ended)["authenticity"] == "holds"
+    assert verdicts(ended)["completeness"] == "not checked"
+    lines = proof.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("index "))
+    lines[place] = "index 0"
+    proof.write_text("\n".join(lines) + "\n")
+    assert receipts("verify", str(proof)).returncode == 1
+    assert receipts("prove", "no id").returncode == 2
+    assert receipts("prove", "99999999-9999-4999-8999-999999999999").returncode == 3
+
+
+def test_a_bundle_is_written_whole_and_recorded(
+    put: list[str], receipts: Receipts, home: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "evidence.tar"
+    assert receipts("bundle", "--output", str(bundle)).returncode == 0
+    assert receipts("verify", str(bundle)).returncode == 0
+    with Spool.open(home, create=False) as spool:
+        assert "operators" in [stream.tenant for stream in spool.streams()]
+    ended = receipts("bundle", "--output", str(tmp_path / "nowhere" / "evidence.tar"))
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert receipts("bundle", "--stream", "none", "--output", str(bundle)).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["verify", "nothing"], "evidence_unreadable"),
+        (["verify", "--keys", "nothing"], "evidence_unreadable"),
+        (["verify", "--against", "nothing"], "evidence_unreadable"),
+        (["verify", "--evidence", "nothing"], "not_a_folder"),
+        (["verify", "--as-of", "soon"], "bad_time"),
+        (["verify", "--stream", "first"], "stream_invalid"),
+        (["checkpoint", "--checkpoint-to", "ftp:there"], "vantage_unknown"),
+        (["checkpoint", "--checkpoint-every", "0"], "setting_invalid"),
+    ],
+)
+def test_what_makes_no_sense_is_named_in_one_line(
+    arguments: list[str], reason: str, put: list[str], receipts: Receipts
+) -> None:
+    ended = receipts(*arguments)
+    assert ended.returncode in (2, 3)
+    assert reason in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_no_dump_is_named(
+    put: list[str], receipts: Receipts, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("something else entirely")
+    ended = receipts("verify", str(file))
+    assert (ended.returncode, "source_malformed" in ended.stderr) == (3, True)
