@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -196,7 +197,13 @@ def test_the_essential_bound_is_the_policys_number(mode: Mode, bounds: dict[str,
 # --- all combinations -----------------------------------------------------------------
 
 
-def every_case() -> Iterator[tuple[Answers, dict[str, Any], Decided]]:
+@cache
+def every_case() -> list[tuple[Answers, dict[str, Any], Decided]]:
+    """Every combination of answers and circumstances, decided."""
+    return list(_every_case())
+
+
+def _every_case() -> Iterator[tuple[Answers, dict[str, Any], Decided]]:
     for answers in ALL_ANSWERS:
         for known, consequential, declared in product((False, True), (False, True), ALL_DECLARED):
             for classes in ((), (DataClass.PASSWORD,)):
