@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from elicitation_receipts.producers.policy.reasons import Reason
 from elicitation_receipts.schemas.vocabulary import Mode
@@ -55,13 +56,29 @@ class Completion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The five answers. What is not given is undefined, and then nothing is chosen."""
+    """The five answers. What is not given is undefined, and then nothing is chosen.
+
+    Plain words (``owner="task"``) are taken for what they say; raises ValueError for others.
+    """
 
     owner: Owner = Owner.UNDEFINED
     sensitivity: Sensitivity = Sensitivity.UNDEFINED
     validation: Validation = Validation.UNDEFINED
     lifetime: Lifetime = Lifetime.UNDEFINED
     completion: Completion = Completion.UNDEFINED
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            object.__setattr__(self, name, words(getattr(self, name)))
+
+
+_WORDS: Final[dict[str, type[StrEnum]]] = {
+    "owner": Owner,
+    "sensitivity": Sensitivity,
+    "validation": Validation,
+    "lifetime": Lifetime,
+    "completion": Completion,
+}
 
 
 class Choice(StrEnum):

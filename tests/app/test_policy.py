@@ -110,6 +110,7 @@ def test_decide_names_what_makes_no_sense(
     assert done.err.startswith(f"receipts: {reason}: ")
 
 
+@pytest.mark.slow
 def test_decide_asks_on_a_terminal_for_what_is_missing(tmp_path: Path) -> None:
     said = "\r".join(["external_origin", "perhaps", "sensitive", "external_origin", "", ""])
     code = (
@@ -400,9 +401,8 @@ def test_a_stricter_policy_meets_what_is_shipped(policy: Policy, tmp_path: Path)
     assert [row for row in json.loads(done.out)["rows"] if row["result"] == "failed"] == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [["test"], ["check", "QUESTION"], ["diff", "built-in", "built-in"], ["lint"]]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["test"], ["check", "QUESTION"]])
 def test_the_workbench_contacts_nothing(tmp_path: Path, arguments: list[str]) -> None:
     """Not even to look up the host of an address: the interpreter itself tells of every attempt."""
     question = tmp_path / "question.json"

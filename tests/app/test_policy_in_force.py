@@ -85,6 +85,7 @@ def test_landing_puts_the_kept_policy_beside_what_receipts_say(
     assert documents["acme"] == load_policy(policy_file).document
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_not_kept_here_lands_without_its_text(
     home: Path, policy_file: Path
 ) -> None:

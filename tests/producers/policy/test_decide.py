@@ -261,6 +261,14 @@ def test_without_an_answer_nothing_is_chosen() -> None:
             assert (decided.choice, decided.reasons) == (Choice.BLOCKED, (reason,))
 
 
+def test_plain_words_say_the_same_and_unknown_ones_are_refused() -> None:
+    words = {name: str(getattr(IDENTITY, name)) for name in IDENTITY.__slots__}
+    assert Answers(**words) == IDENTITY  # type: ignore[arg-type]
+    assert chosen(Answers(**words)) is Choice.URL  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="somebody"):
+        Answers(owner="somebody")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
