@@ -143,7 +143,8 @@ def test_ten_thousand_tools_make_a_bounded_table(catalogue: Catalogue) -> None:
         lives.connection.execute(
             """
             CREATE VIEW elicitations AS
-            SELECT uuid() AS elicitation_id, 'tool_' || (range % 10000) AS tool, 'default' AS tenant,
+            SELECT uuid() AS elicitation_id, 'tool_' || (range % 10000) AS tool,
+                'default' AS tenant,
                 'accepted' AS state, 'person_claimed' AS answered_by, true AS put, 1 AS rounds,
                 'form' AS mode, TIMESTAMP '2026-11-01' AS put_at, DATE '2026-11-01' AS day,
                 NULL AS carrier, NULL AS server_name, NULL AS client_name, NULL AS flow,
