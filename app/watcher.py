@@ -35,12 +35,12 @@ def open_watcher(
 ) -> Iterator[Watcher]:
     """A watcher of one connection, to be closed by who uses it.
 
-    ``say`` is told of a new policy that cannot be used.
+    ``say`` is told of a new policy that cannot be used, and of questions a policy warns of.
 
     Raises :class:`ReceiptsError` where it could not write at all.
     """
     with _open_parts(home, settings, vantage, fidelity, say) as it:
-        yield Watcher(it.redactor, it.post, it.name, it.sealer, recorded, it.renewed)
+        yield Watcher(it.redactor, it.post, it.name, it.sealer, recorded, it.renewed, say)
 
 
 @contextmanager

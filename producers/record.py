@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor
@@ -20,9 +20,14 @@ from elicitation_receipts.producers.ticket import Ticket
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.refusal import Refusal
 from elicitation_receipts.schemas.receipt import Receipt
-from elicitation_receipts.schemas.vocabulary import Event, LossReason
+from elicitation_receipts.schemas.vocabulary import Decision, Event, LossReason
 
 T = TypeVar("T")
+
+_OBJECTIONS: Final[Mapping[Decision | None, str]] = {
+    Decision.WARN: "warns of a question",
+    Decision.BLOCK: "would block a question",
+}
 
 #: Told of receipts once they are durable, in the order they were written.
 Recorded = Callable[[Sequence[Receipt]], None]
@@ -69,10 +74,19 @@ class Entry:
 class Recorder:
     """Runs steps of a core one at a time and hands their receipts to the sealer.
 
+    ``say`` is told of each question that a policy warns of, where it asks for that.
+
     Safe for any number of threads.
     """
 
-    def __init__(self, redactor: Redactor, sealer: Sealer, recorded: Recorded | None) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        sealer: Sealer,
+        recorded: Recorded | None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._say = say
         self._redactor = redactor
         self._sealer = sealer
         self._recorded = recorded
@@ -98,6 +112,8 @@ class Recorder:
             receipts = step(now())
             refusal = stopped()
             ticket = self._sealer.submit(receipts) if receipts else None
+        if self._sealer.warns:
+            self._warn_of(receipts)
         if ticket is not None and self._recorded is not None:
             self._tell(receipts, ticket, self._recorded)
         return Entry(receipts, ticket, refusal)
@@ -116,6 +132,13 @@ class Recorder:
     def count_lost(self) -> None:
         """The core failed on a message, which went on unread: what it would have left is lost."""
         self._sealer.count_lost(1, LossReason.WATCHER_FAULT)
+
+    def _warn_of(self, receipts: list[Receipt]) -> None:
+        for receipt in receipts:
+            if receipt.decision in _OBJECTIONS:
+                names = ", ".join(finding.name for finding in receipt.findings)
+                what = _OBJECTIONS[receipt.decision]
+                self._say(f"policy {receipt.policy_id} {receipt.policy_version} {what} ({names})")
 
     @staticmethod
     def _tell(receipts: list[Receipt], ticket: Ticket, recorded: Recorded) -> None:

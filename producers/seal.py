@@ -98,6 +98,11 @@ class Sealer:
         return WhenFull.BLOCK if enforces else WhenFull.DROP
 
     @property
+    def warns(self) -> bool:
+        """Whether the policy asks that somebody be told of what it warns of."""
+        return self._policy is not None and self._policy.enforcement is Enforcement.WARN
+
+    @property
     def _patience(self) -> float:
         return self._block_timeout if self.when_full is WhenFull.BLOCK else 0.0
 

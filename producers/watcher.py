@@ -27,6 +27,7 @@ class Watcher:
     """Watches one connection. Safe for one thread a direction, and any number for the rest.
 
     ``renewed``, asked about once a second, gives the policy that takes the place of the one before.
+    ``say`` is told of questions that a policy warns of.
     """
 
     def __init__(
@@ -37,11 +38,12 @@ class Watcher:
         sealer: Sealer,
         recorded: Recorded | None = None,
         renewed: Callable[[], Policy | None] = lambda: None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._renewed = renewed
         self._post = post
         self._session = Session(redactor, post, name)
-        self._recorder = Recorder(redactor, sealer, recorded)
+        self._recorder = Recorder(redactor, sealer, recorded, say)
 
     def observe(self, direction: Direction, line: bytes) -> Passage:
         """What to send where instead of ``line``: itself, unless it may not go on.

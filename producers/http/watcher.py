@@ -40,9 +40,10 @@ Step = Callable[[Moment], list[Receipt]]
 class HttpWatcher:
     """Watches all traffic with one server. Time passes for it while it is entered.
 
-    ``warn`` is told, once, that something went by unread. What is open when it is left
-    stays open: sessions outlive their watcher. ``take_up``, called first and about once a minute,
-    ends what watchers before it left open for too long and gives the rest: it may yet be answered.
+    ``warn`` is told, once, that something went by unread, and of questions a policy warns of.
+    What is open when it is left stays open: sessions outlive their watcher. ``take_up``, called
+    first and about once a minute, ends what watchers before it left open for too long and gives
+    the rest: it may yet be answered.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class HttpWatcher:
         self._take_up = take_up
         self._exchanges = Exchanges(redactor, post, name)
         self._post = post
-        self._recorder = Recorder(redactor, sealer, recorded)
+        self._recorder = Recorder(redactor, sealer, recorded, warn)
         self._warn = warn
         self._warned = False
         self._left = threading.Event()

@@ -42,6 +42,7 @@ def versions_loaded(home: Path) -> list[str | None]:
     return [one.policy_version for one in spooled(home) if one.event is Event.POLICY_LOADED]
 
 
+@pytest.mark.slow
 def test_a_tap_goes_over_to_it_and_keeps_the_last_that_was_right(home: Path, file: Path) -> None:
     with Scripted([*TAP, "--policy", str(file), "--", *SERVER]) as client:
         client.answer(client.ask(1), action="decline")
@@ -59,6 +60,14 @@ def test_a_tap_goes_over_to_it_and_keeps_the_last_that_was_right(home: Path, fil
     assert versions_loaded(home) == ["1", "2"]
     blocked = [one for one in spooled(home) if one.outcome is Outcome.BLOCKED]
     assert {one.policy_version for one in blocked} == {"2"}
+
+
+def test_a_policy_that_warns_has_whoever_runs_it_told(home: Path, file: Path) -> None:
+    file.write_text(STRICT.replace("enforce\n", "warn\n"))
+    with Scripted([*TAP, "--policy", str(file), "--", *SERVER]) as client:
+        client.answer(client.ask(1), action="decline")
+        _, err = client.end()
+    assert b"receipts: policy acme 2 would block a question (missing_description)" in err
 
 
 def refused(client: Client, id_: int) -> None:
