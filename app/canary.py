@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
@@ -21,6 +22,7 @@ from elicitation_receipts.queries.canary.verdict import Comparison, Standing, Ve
 from elicitation_receipts.queries.catalogue import Catalogue, Result
 from elicitation_receipts.queries.render import Format, render, save
 from elicitation_receipts.schemas.errors import NotEnoughError
+from elicitation_receipts.schemas.vocabulary import Event
 
 _EXIT_CODES: Final = {Verdict.PROMOTE: 0, Verdict.ROLL_BACK: 1, Verdict.HOLD: 4}
 _COLUMNS: Final = {
@@ -77,6 +79,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
                 typer.echo(f"hold: {error}", err=True)
             else:
                 said = verdict(found)
+                record_reading(invocation, Event.REPORTED, "canary", len(found), require=False)
                 head = {
                     "compared": pair.compare,
                     "baseline": pair.baseline,

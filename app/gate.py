@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TextIO
 
 import typer
 
+from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import OUTPUT, argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
@@ -24,6 +25,7 @@ from elicitation_receipts.queries.gates.rules import load_attestations, load_rul
 from elicitation_receipts.queries.render import Format, render, save, save_text
 from elicitation_receipts.sarif import Alert, write_sarif
 from elicitation_receipts.schemas.errors import UsageError
+from elicitation_receipts.schemas.vocabulary import Event
 
 
 class GateFormat(StrEnum):
@@ -86,6 +88,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
         is_other = environment is not None and environment != combination.environment
         changed = ["environment"] if is_other else []
         judged = [judge(rule, shown, attestations, changed) for rule in loaded]
+        record_reading(invocation, Event.REPORTED, "gate", len(judged), require=False)
         _write(combination, judged, form, output)
         raise typer.Exit(_exit_code([item.verdict for item in judged if item.gate in required]))
 

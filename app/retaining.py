@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -62,10 +62,18 @@ class Retention:
     The operators' stream is never sealed nor dropped: it says what became of the others.
     """
 
-    def __init__(self, home: Home, settings: Settings, operators: Operators) -> None:
+    def __init__(
+        self,
+        home: Home,
+        settings: Settings,
+        operators: Operators,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """``progress`` is told how many segments were looked at, and how many remain."""
         self._home = home
         self._settings = settings
         self._operators = operators
+        self._progress = progress
         self._ages = Ages.parse(settings.retention or "")
         self._keys = SigningKeys.open(home.signing_keys, create=True)
 
@@ -98,9 +106,13 @@ class Retention:
         """Every sealed segment and why it stays."""
         with self._stores() as stores:
             tenants = self._tenants(stores)
-            return [
-                self._look(seal, tenants[seal.stream_id], stores, now) for seal in self._all_seals()
-            ]
+            seals = list(self._all_seals())
+            found = []
+            for seal in seals:
+                found.append(self._look(seal, tenants[seal.stream_id], stores, now))
+                if self._progress is not None:
+                    self._progress(len(found), len(seals) - len(found))
+            return found
 
     def apply(self, now: datetime) -> list[Seal]:
         """Drop every segment that is due; returns their seals.

@@ -11,6 +11,7 @@ from elicitation_receipts.acting import operators, retention_lock
 from elicitation_receipts.filters import FORMAT, OUTPUT
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.output import show
+from elicitation_receipts.progress import progress_bar
 from elicitation_receipts.queries.catalogue import Cell, Result
 from elicitation_receipts.queries.render import Format
 from elicitation_receipts.retaining import Retention, Segment, State
@@ -64,8 +65,8 @@ def apply(context: typer.Context) -> None:
     with operators(invocation) as acting:
         home = invocation.home(create=False)
         settings = invocation.load_settings().settings
-        with retention_lock(home):
-            retention = Retention(home, settings, acting)
+        with retention_lock(home), progress_bar("looking") as progress:
+            retention = Retention(home, settings, acting, progress)
             now = datetime.now(UTC)
             seals = retention.apply(now)
             left = retention.segments(now)
@@ -88,7 +89,8 @@ def list_(context: typer.Context, form: FORMAT = Format.TABLE, output: OUTPUT = 
     with operators(invocation) as acting:
         home = invocation.home(create=False)
         settings = invocation.load_settings().settings
-        segments = Retention(home, settings, acting).segments(datetime.now(UTC))
+        with progress_bar("looking") as progress:
+            segments = Retention(home, settings, acting, progress).segments(datetime.now(UTC))
     rows = tuple(_row(segment) for segment in segments)
     show(Result(tuple(_COLUMNS), tuple(_COLUMNS.values()), rows), form, output)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,3 +119,19 @@ def test_keys_in_two_places_are_refused(
     done = receipts("keys", "list")
     assert done.returncode == 2
     assert "keys_ambiguous" in done.stderr
+
+
+def test_a_server_behind_a_tap_does_not_inherit_the_keys(home: Path) -> None:
+    names = [f"tenants/default/{one}-0001" for one in ("tenant", "epoch")]
+    keys = " ".join(f"{name}={place:064}" for place, name in enumerate(["root", *names]))
+    tap = [sys.executable, "-m", "elicitation_receipts", "tap", "--", sys.executable, "-c"]
+    done = subprocess.run(
+        [*tap, "import os; print([name for name in os.environ if name.startswith('RECEIPTS_')])"],
+        env=os.environ | {"RECEIPTS_KEYS": keys},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "['RECEIPTS_HOME']\n"
+    assert not list((home / "keys").rglob("*.key"))
