@@ -40,8 +40,11 @@ class Checkpointing:
         try:
             return self.sign(now)
         except ReceiptsError as error:
-            print(f"receipts: no checkpoint: {error}", file=sys.stderr)
-            return None
+            said = str(error)
+        except OSError as error:
+            said = f"system_error: {error.strerror or type(error).__name__}; check the disk"
+        print(f"receipts: no checkpoint: {said}", file=sys.stderr)
+        return None
 
     @contextmanager
     def beside(self) -> Iterator[None]:
