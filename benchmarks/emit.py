@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
-from lives import receipts
 from measure import percentile
+from stamped import templates
 
-from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.receipt import Receipt
 from elicitation_receipts.schemas.spool import Producer, Spool
 
 _PRODUCER = Producer("benchmark", "0.1.0")
 
 
-def appends(folder: Path, durability: str, count: int) -> list[float]:
-    """Microseconds of ``count`` appends of one receipt each."""
+def appends(folder: Path, durability: str, receipts: list[Receipt]) -> list[float]:
+    """Microseconds of appends of one receipt each."""
     home = folder / f"emit-{durability}"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
-    keys = Keyring.open(home / "keys").tenant("default")
     with Spool.open(home, durability=durability) as spool:
-        stream = spool.stream_for("default", _PRODUCER)
-        ready = list(itertools.islice(receipts(stream, keys), count))
+        stream_id = spool.stream_for("default", _PRODUCER)
+        ready = [replace(one, stream_id=stream_id, receipt_id=uuid4()) for one in receipts]
         taken = []
         for receipt in ready:
             started = time.perf_counter()
@@ -49,10 +50,11 @@ def syncs(folder: Path, count: int) -> list[float]:
     return taken
 
 
-def cases(folder: Path, count: int) -> dict[str, tuple[str, object]]:
+def cases(folder: Path, count: int) -> dict[str, tuple[str, Callable[[], float]]]:
+    kinds = (templates(folder) * (1 + count // 3_000))[:count]
     return {
         "sync_p50_us": ("us", lambda: percentile(syncs(folder, count), 0.5)),
-        "emit_power_p50_us": ("us", lambda: percentile(appends(folder, "power", count), 0.5)),
-        "emit_process_p50_us": ("us", lambda: percentile(appends(folder, "process", count), 0.5)),
-        "emit_process_per_s": ("/s", lambda: 1e6 * count / sum(appends(folder, "process", count))),
+        "emit_power_p50_us": ("us", lambda: percentile(appends(folder, "power", kinds), 0.5)),
+        "emit_process_p50_us": ("us", lambda: percentile(appends(folder, "process", kinds), 0.5)),
+        "emit_process_per_s": ("/s", lambda: 1e6 * count / sum(appends(folder, "process", kinds))),
     }

@@ -61,16 +61,28 @@ WITH eligible AS (
             FROM elicitations WHERE vantage IS DISTINCT FROM 'replay'
         )
 ),
-watched_once AS (
+watched_twice AS (
+    SELECT tenant, session_ref_key_id, session_ref_value
+    FROM eligible
+    WHERE session_ref_value IS NOT NULL
+    GROUP BY ALL
+    HAVING min(vantage) <> max(vantage) OR min(fidelity) <> max(fidelity)
+        OR count(vantage) NOT IN (0, count(*)) OR count(fidelity) NOT IN (0, count(*))
+),
+passed_over AS (
     -- One vantage a session, else two watchers on one wire would count a question twice:
     -- live before replayed, then bytes before parsed.
+    SELECT elicitation_id
+    FROM eligible SEMI JOIN watched_twice USING (tenant, session_ref_key_id, session_ref_value)
+    QUALIFY rank() OVER (
+        PARTITION BY tenant, session_ref_key_id, session_ref_value
+        ORDER BY vantage IS NOT DISTINCT FROM 'replay', fidelity IS DISTINCT FROM 'bytes', vantage
+    ) > 1
+),
+watched_once AS (
     FROM eligible
-    QUALIFY session_ref_value IS NULL
-        OR getvariable('all_vantages')::BOOLEAN
-        OR rank() OVER (
-            PARTITION BY tenant, session_ref_key_id, session_ref_value
-            ORDER BY vantage IS NOT DISTINCT FROM 'replay', fidelity IS DISTINCT FROM 'bytes', vantage
-        ) = 1
+    WHERE coalesce(getvariable('all_vantages')::BOOLEAN, false)
+        OR elicitation_id NOT IN (FROM passed_over)
 ),
 judged AS (
     SELECT

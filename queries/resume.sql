@@ -11,34 +11,47 @@
 --
 -- By hand: run picked.sql first; it says how.
 WITH intervals AS (
-    SELECT *, unnest([
-        {place: 1, name: 'human_wait', us: human_wait_us},
-        {place: 2, name: 'between_rounds', us: between_rounds_us},
-        {place: 3, name: 'ceremony', us: ceremony_us},
-        {place: 4, name: 'resume', us: resume_us},
-        {place: 5, name: 'time_to_resume', us: time_to_resume_us}
-    ]) AS span
+    SELECT
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        answered_by, wall_clock,
+        put AND operation_id IS NULL AS unattributed,
+        unnest([
+            {place: 1, name: 'human_wait', us: human_wait_us},
+            {place: 2, name: 'between_rounds', us: between_rounds_us},
+            {place: 3, name: 'ceremony', us: ceremony_us},
+            {place: 4, name: 'resume', us: resume_us},
+            {place: 5, name: 'time_to_resume', us: time_to_resume_us}
+        ], recursive := true)
     FROM picked
 ),
 measured AS (
-    SELECT
-        *,
-        span.us / 1e6 AS seconds,
-        span.us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true) AS counted
+    SELECT *, us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true) AS counted
     FROM intervals
+),
+summed AS (
+    SELECT
+        mode, carrier, server, client, flow, tool, policy_version, day, place, name,
+        count(*) FILTER (counted) AS count,
+        quantile_disc(us, [0.5, 0.9, 0.99]) FILTER (counted) AS quantiles,
+        max(us) FILTER (counted) AS longest,
+        count(*) FILTER (us IS NOT NULL AND answered_by = 'automatic_suspected') AS automatic,
+        count(*) FILTER (us IS NOT NULL AND answered_by = 'unknown') AS unknown,
+        count(*) FILTER (counted AND wall_clock) AS wall_clock,
+        count(*) FILTER (unattributed) AS unattributed
+    FROM measured
+    GROUP BY ALL
 )
 SELECT
     mode, carrier, server, client, flow, tool, policy_version, day,
-    span.name AS interval,
-    count(*) FILTER (counted) AS count,
-    quantile_disc(seconds, 0.5) FILTER (counted) AS p50_seconds,
-    quantile_disc(seconds, 0.9) FILTER (counted) AS p90_seconds,
-    quantile_disc(seconds, 0.99) FILTER (counted) AS p99_seconds,
-    max(seconds) FILTER (counted) AS max_seconds,
-    count(*) FILTER (seconds IS NOT NULL AND answered_by = 'automatic_suspected') AS automatic,
-    count(*) FILTER (seconds IS NOT NULL AND answered_by = 'unknown') AS unknown,
-    count(*) FILTER (counted AND wall_clock) AS wall_clock,
-    count(*) FILTER (put AND operation_id IS NULL) AS unattributed
-FROM measured
-GROUP BY mode, carrier, server, client, flow, tool, policy_version, day, span.place, span.name
-ORDER BY mode, carrier, server, client, flow, tool, policy_version, day, span.place;
+    name AS interval,
+    count,
+    quantiles[1] / 1e6 AS p50_seconds,
+    quantiles[2] / 1e6 AS p90_seconds,
+    quantiles[3] / 1e6 AS p99_seconds,
+    longest / 1e6 AS max_seconds,
+    automatic,
+    unknown,
+    wall_clock,
+    unattributed
+FROM summed
+ORDER BY mode, carrier, server, client, flow, tool, policy_version, day, place;

@@ -9,19 +9,22 @@
 --
 -- By hand: run picked.sql first; it says how.
 WITH answers AS (
+    -- How many answers of each round came out alike.
     SELECT
         mode, carrier, server, client, flow, tool, policy_version, day,
-        answer.round,
-        answer.outcome,
-        answer.decided_by,
-        answer.failed,
-        -- Compared as one value, in which NULL equals NULL.
-        row(mode, carrier, server, client, flow, tool, policy_version, day, answer.round) AS place
+        answer.round, answer.outcome, answer.decided_by, answer.failed,
+        count(*) AS alike
     FROM (SELECT *, unnest(answers) AS answer FROM picked)
+    GROUP BY ALL
+),
+placed AS (
+    -- Compared as one value, in which NULL equals NULL.
+    SELECT *, row(mode, carrier, server, client, flow, tool, policy_version, day, round) AS place
+    FROM answers
 ),
 given AS (
-    SELECT place, count(*) FILTER (decided_by = 'person_claimed') AS answers
-    FROM answers
+    SELECT place, sum(alike) FILTER (decided_by = 'person_claimed') AS answers
+    FROM placed
     GROUP BY place
 ),
 failures AS (
@@ -29,21 +32,23 @@ failures AS (
     SELECT
         * EXCLUDE (failed),
         unnest(CASE WHEN len(failed) > 0 THEN list_distinct(failed) ELSE [NULL] END) AS failure
-    FROM answers
+    FROM placed
     WHERE outcome = 'invalid'
+),
+counted AS (
+    SELECT
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        failure.keyword AS keyword,
+        failure.field AS field,
+        round,
+        coalesce(sum(alike) FILTER (decided_by = 'person_claimed'), 0)::BIGINT AS failures,
+        coalesce(sum(alike) FILTER (decided_by = 'automatic_suspected'), 0)::BIGINT AS automatic,
+        coalesce(sum(alike) FILTER (decided_by = 'unknown'), 0)::BIGINT AS unknown,
+        coalesce(any_value(answers), 0)::BIGINT AS answers
+    FROM failures JOIN given USING (place)
+    GROUP BY ALL
 )
-SELECT
-    mode, carrier, server, client, flow, tool, policy_version, day,
-    failure.keyword AS keyword,
-    failure.field AS field,
-    round,
-    count(*) FILTER (decided_by = 'person_claimed') AS failures,
-    count(*) FILTER (decided_by = 'automatic_suspected') AS automatic,
-    count(*) FILTER (decided_by = 'unknown') AS unknown,
-    any_value(answers) AS answers,
-    count(*) FILTER (decided_by = 'person_claimed') / nullif(any_value(answers), 0) AS failure_rate
-FROM failures
-JOIN given USING (place)
-GROUP BY ALL
+SELECT *, failures / nullif(answers, 0) AS failure_rate
+FROM counted
 ORDER BY mode, carrier, server, client, flow, tool, policy_version, day,
     failures DESC, keyword, field, round;
