@@ -10,12 +10,14 @@ import subprocess
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from elicitation_receipts.evidence.store import REGISTRY, write_folder
 from elicitation_receipts.evidence.text import moment_text
 from elicitation_receipts.schemas.errors import EvidenceError, UsageError
-from elicitation_receipts.schemas.kafka import KafkaSettings
+
+if TYPE_CHECKING:
+    from elicitation_receipts.schemas.kafka import KafkaSettings  # the client takes a while
 
 _AUTHOR: Final = ("-c", "user.name=elicitation-receipts", "-c", "user.email=receipts@localhost")
 _PATIENCE: Final = 30.0
