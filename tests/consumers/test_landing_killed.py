@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import sample
+from killed_lander import THE_LOOP, Step, killed_landers, steps
 from streams import landed
 
 from elicitation_receipts.consumers.kafka_source import KafkaSource
@@ -107,6 +108,49 @@ def test_from_a_spool(tmp_path: Path, warehouse: Warehouse) -> None:
     with Spool.open(tmp_path / "home") as spool:
         Lander(warehouse, SpoolSource(spool), Key(b"k" * 32)).land()
     assert assert_whole_beginning(warehouse, messages) == RECEIPTS + 3
+
+
+def test_before_every_step_of_the_loop(tmp_path: Path, warehouse: Warehouse) -> None:
+    kill_before_each(tmp_path, warehouse, lambda step: step[0] in THE_LOOP)
+
+
+@pytest.mark.long
+def test_before_every_line(tmp_path: Path, warehouse: Warehouse) -> None:
+    kill_before_each(tmp_path, warehouse, lambda _: True)
+
+
+def kill_before_each(tmp_path: Path, warehouse: Warehouse, chosen: Callable[[Step], bool]) -> None:
+    messages = write(tmp_path / "home")
+    with Spool.open(tmp_path / "few") as few:
+        stream = few.stream_for("a", sample.PRODUCER)
+        few.append([sample.question(stream) for _ in range(50)])
+    there_are = [step for step in steps(tmp_path / "few", tmp_path / "few.duckdb") if chosen(step)]
+    assert len({function for function, _ in there_are}) >= len(THE_LOOP)
+    # One database for all of them: each has another part of the backlog before it.
+    with killed_landers(tmp_path / "home", warehouse.path) as kill_before:
+        killed = [
+            kill_before(step) and assert_without_holes(warehouse) < RECEIPTS for step in there_are
+        ]
+    assert sum(killed) > 0.9 * len(there_are)  # some lines are only reached at the end
+    with Spool.open(tmp_path / "home") as spool:
+        Lander(warehouse, SpoolSource(spool), Key(b"k" * 32)).land()
+    assert assert_whole_beginning(warehouse, messages) == RECEIPTS + 3
+
+
+def assert_without_holes(warehouse: Warehouse) -> int:
+    """As :func:`assert_whole_beginning`, by numbers alone, and soon done."""
+    if not warehouse.path.exists():
+        return 0
+    with warehouse.open() as database:
+        streams = database.execute(
+            "SELECT count(*), count(DISTINCT sequence), max(sequence) + 1"
+            " FROM receipts GROUP BY stream_id"
+        ).fetchall()
+        positions = database.execute("SELECT next_offset FROM positions").fetchall()
+    assert all(len(set(stream)) == 1 for stream in streams)
+    count = sum(stream[0] for stream in streams)
+    assert positions == ([(count + 1,)] if count else [])
+    return count
 
 
 @pytest.mark.kafka
