@@ -24,7 +24,7 @@ from elicitation_receipts.schemas.kafka import KafkaSettings
 from elicitation_receipts.schemas.keys import Key
 from elicitation_receipts.schemas.spool import Spool
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LANDER = """
 import sys

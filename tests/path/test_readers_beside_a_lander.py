@@ -1,0 +1,77 @@
+"""`land --follow` beside reports in a loop: neither starves, and none sees half a batch."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import sample
+
+from elicitation_receipts.consumers.warehouse import Warehouse
+from elicitation_receipts.schemas.spool import Spool
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(80)]
+
+RECEIPTS = [sys.executable, "-m", "elicitation_receipts"]
+
+
+def test_for_a_while(tmp_path: Path) -> None:
+    run_together(tmp_path / "home", 8)
+
+
+@pytest.mark.long
+def test_for_a_minute(tmp_path: Path) -> None:
+    run_together(tmp_path / "home", 60)
+
+
+def run_together(home: Path, seconds: float) -> None:
+    ended = threading.Event()
+    written = 0
+
+    def write() -> None:
+        nonlocal written
+        with Spool.open(home, durability="process") as spool:
+            stream = spool.stream_for("default", sample.PRODUCER)
+            written += 1
+            while not ended.is_set():
+                time.sleep(0.01)
+                written += len(spool.append([sample.receipt(stream) for _ in range(50)]))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not written:
+        time.sleep(0.01)
+    subprocess.run([*RECEIPTS, "--home", home, "land"], check=True, stdout=subprocess.DEVNULL)
+    counts: list[int] = []
+    with subprocess.Popen([*RECEIPTS, "--home", home, "land", "--follow"]) as lander:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            subprocess.run(  # a reader that waits in vain ends with an error
+                [*RECEIPTS, "--home", home, "report", "completion"],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+            counts.append(landed(home))
+        ended.set()
+        writer.join()
+        while landed(home) < written:
+            time.sleep(0.05)
+        lander.send_signal(signal.SIGTERM)
+        assert lander.wait(60) == 0
+    assert landed(home) == written
+    assert len(set(counts)) > len(counts) / 2, "the lander starved"
+
+
+def landed(home: Path) -> int:
+    """How many receipts have landed; together with the position that says so."""
+    with Warehouse(home / "warehouse.duckdb", wait=60).read() as database:
+        [(count, position)] = database.execute(
+            "SELECT (SELECT count(*) FROM receipts), (SELECT next_offset FROM positions)"
+        ).fetchall()
+    assert position == count + 1
+    return int(count)
