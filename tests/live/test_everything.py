@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mcp_types import URL_ELICITATION_REQUIRED, ElicitResult, Implementation
 from telling import tell
 
 from elicitation_receipts.schemas.receipt import Receipt
+from elicitation_receipts.schemas.vocabulary import Carrier
 
 SERVER = ("npx", "-y", "@modelcontextprotocol/server-everything@2026.8.31", "stdio")
 FORM = "trigger-elicitation-request"
@@ -165,6 +167,75 @@ def test_its_questions_leave_the_right_receipts(
         ("email", "format"),
         ("integer", "maximum"),
     ]
+
+
+def test_a_task_that_asks_leaves_the_right_receipts(
+    tmp_path: Path,
+    tap: Callable[..., list[str]],
+    read_spool: Callable[[Path], list[Receipt]],
+) -> None:
+    with subprocess.Popen(
+        tap(tmp_path, *SERVER),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
+        try:
+            run_task(process)
+        finally:
+            watchdog.cancel()
+    receipts = read_spool(tmp_path)
+    assert tell(receipts) == [
+        "requested open",
+        "answered declined person_claimed",
+        "resumed success",
+    ]
+    assert {receipt.carrier for receipt in receipts} == {Carrier.TASK}
+
+
+def run_task(process: subprocess.Popen[bytes]) -> None:
+    """Call a tool as a task, poll it until it wants to ask, decline, get the result."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    def send(message: dict[str, Any]) -> None:
+        stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        stdin.flush()
+
+    def until(is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        while not is_it(message := json.loads(stdout.readline())):
+            pass
+        found: dict[str, Any] = message
+        return found
+
+    def ask(id_: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        send({"id": id_, "method": method, "params": params})
+        result: dict[str, Any] = until(lambda message: message.get("id") == id_)["result"]
+        return result
+
+    stdin.write(INITIALIZE + b"\n")
+    stdin.flush()
+    until(lambda message: message.get("id") == "one")
+    send({"method": "notifications/initialized"})
+    while "simulate-research-query" not in str(ask(2, "tools/list", {})):
+        pass
+    research = {"topic": "python", "ambiguous": True}
+    params = {"name": "simulate-research-query", "arguments": research, "task": {"ttl": 60_000}}
+    task = {"taskId": ask(3, "tools/call", params)["task"]["taskId"]}
+    for id_ in range(10, 100):
+        if ask(id_, "tasks/get", task)["status"] == "input_required":
+            break
+        time.sleep(0.3)
+    send({"id": 4, "method": "tasks/result", "params": task})
+    question = until(lambda message: message.get("method") == "elicitation/create")
+    time.sleep(0.3)
+    send({"id": question["id"], "result": {"action": "decline"}})
+    until(lambda message: message.get("id") == 4)
+    stdin.close()
+    stdout.read()
 
 
 async def drive(command: list[str]) -> None:
