@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from topic import read_topic
 
 from elicitation_receipts.evidence.checkpointer import sign_checkpoints
 from elicitation_receipts.evidence.history import Extent
@@ -21,6 +22,7 @@ from elicitation_receipts.evidence.tree import Frontier, subtrees
 from elicitation_receipts.evidence.vantage import vantages
 from elicitation_receipts.schemas.chain import leaf_hash
 from elicitation_receipts.schemas.errors import EvidenceError, KeyringError, UsageError
+from elicitation_receipts.schemas.kafka import KafkaSettings
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 STREAM = uuid4()
@@ -231,6 +233,13 @@ class TestVantages:
             "Checkpoint of 2026-11-30T12:20:00Z",
             "Checkpoint of 2026-11-30T12:07:00Z",
         ]
+
+    @pytest.mark.kafka
+    def test_a_topic_gets_each_note_under_its_name(self, kafka: str, topic: str) -> None:
+        [vantage] = vantages(f"kafka:{topic}", KafkaSettings(kafka, "receipts"))
+        vantage.put({"registry.note": b"a note", "keys/0001.vkey": b"a key"}, NOW)
+        written = {each.key: each.value for each in read_topic(kafka, topic)}
+        assert written == {b"registry.note": b"a note", b"keys/0001.vkey": b"a key"}
 
     def test_a_place_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         for place in (str(tmp_path / "nothing"), f"git:{tmp_path}"):
