@@ -54,7 +54,7 @@ def test_every_session_has_its_question_its_answer_and_its_end(tmp_path: Path) -
     assert len(stories) == SESSIONS
     assert {tuple(told(story)) for story in stories.values()} == {
         (
-            "requested open [before_initialized]",
+            "requested open",
             "answered accepted by person_claimed",
             "resumed (success)",
         )
