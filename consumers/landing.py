@@ -119,9 +119,10 @@ class Lander:
             turn()
             try:
                 if positions is None:
+                    source = self._source.name  # first: where there is none, nothing is claimed
                     with self._warehouse.open() as database:
                         claim(database, self._source.group)
-                        positions = read_positions(database, self._source.name)
+                        positions = read_positions(database, source)
                 if not follow and self._report(positions, progress) == 0:
                     break
                 records = self._source.fetch(positions, BATCH, _WAIT_FOR_RECORDS)

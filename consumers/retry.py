@@ -51,11 +51,12 @@ def retry_rejects(
     Raises :class:`SourceError` and :class:`WarehouseError`; what was committed before stays.
     """
     summary = RetrySummary()
+    name = source.name  # first: where there is no source, nothing is claimed
     with warehouse.open() as database:
         claim(database, source.group)
-        places = _places(database, source.name)
+        places = _places(database, name)
         [(summary.elsewhere,)] = database.execute(
-            "SELECT count(*) FROM rejects WHERE source <> ?", [source.name]
+            "SELECT count(*) FROM rejects WHERE source <> ?", [name]
         ).fetchall()
     done = 0
     for partition, offsets in _chunks(places):
