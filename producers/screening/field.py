@@ -8,7 +8,12 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from elicitation_receipts.producers.policy.words import DataClass
-from elicitation_receipts.producers.screening.lexicon import asked_for, mentions_any
+from elicitation_receipts.producers.screening.lexicon import (
+    LABEL_WORDS,
+    TITLE_WORDS,
+    asked_for,
+    mentions_any,
+)
 from elicitation_receipts.producers.screening.values import let_in_by, shaped_like
 
 #: Members of a field that nobody is shown and that name no secret.
@@ -63,8 +68,8 @@ class Field:
         """The classes of data it asks a person for, by its texts and by its shape."""
         schema, holds = self.schema, self.holds
         found: set[DataClass] = set()
-        for label in self._labels():
-            found |= asked_for(label) | (shaped_like(label) - {DataClass.PAYMENT_CARD})
+        for label, label_words in self._labels():
+            found |= asked_for(label, label_words) | (shaped_like(label) - {DataClass.PAYMENT_CARD})
             if any(bullets in label for bullets in _BULLETS):
                 found.add(DataClass.PASSWORD)
         pattern = schema.get("pattern")
@@ -75,13 +80,14 @@ class Field:
         offered = [schema.get(key) for key in ("default", "const", "enum", "examples", "oneOf")]
         return found.union(*map(shaped_like, texts_of(offered)))
 
-    def _labels(self) -> Iterator[str]:
-        yield self.name
+    def _labels(self) -> Iterator[tuple[str, int]]:
+        """What is shown with the field, and up to how many words that only names what it asks."""
+        yield self.name, TITLE_WORDS
         for key, value in self.schema.items():
             if value is True:  # `writeOnly`, `x-secret`
-                yield "password" if key == "writeOnly" else key
+                yield "password" if key == "writeOnly" else key, TITLE_WORDS
             elif isinstance(value, str) and key not in _NOT_SHOWN and key != "default":
-                yield value
+                yield value, TITLE_WORDS if key == "title" else LABEL_WORDS
 
 
 def fields_of(schema: Mapping[str, Any] | None) -> Iterator[Field]:

@@ -25,6 +25,9 @@ from elicitation_receipts.producers.screening.expression import (
 )
 from elicitation_receipts.producers.screening.normalise import CLAUSE, plain, spread
 
+#: A text of so many words names what is asked; a title does however it is worded.
+LABEL_WORDS: Final = 5
+TITLE_WORDS: Final = 12
 #: How far around a word its clause is looked at, in bytes of UTF-8.
 _BEFORE: Final = 90
 _AFTER: Final = 60
@@ -35,7 +38,7 @@ _SPACELESS: Final = re.compile(
 )
 
 
-def asked_for(text: str, label_words: int = 5) -> set[DataClass]:
+def asked_for(text: str, label_words: int = LABEL_WORDS) -> set[DataClass]:
     """The classes of data that ``text``, shown with a field, asks a person for.
 
     A text of up to ``label_words`` words names what is asked. A longer one also talks about
@@ -68,7 +71,7 @@ class _Lexicon:
     def asked_for(self, text: str, label_words: int) -> set[DataClass]:
         found = set()
         data = encoded(text)
-        is_label = text.count(" ") <= label_words + 1
+        is_label = len(text.replace(CLAUSE, " ").split()) <= label_words
         if is_label and text in self.whole:
             found.add(self.whole[text])
         at = 0

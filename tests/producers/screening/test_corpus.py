@@ -42,5 +42,5 @@ def test_an_ordinary_question_is_seldom_taken_for_another() -> None:
 def test_questions_the_rules_were_not_made_with() -> None:
     secret = [one for one in HELD_OUT if one.asks != "none"]
     ordinary = [one for one in HELD_OUT if one.asks == "none"]
-    assert sum(bool(found(one)) for one in secret) / len(secret) >= 0.65
+    assert sum(bool(found(one)) for one in secret) / len(secret) >= 0.75
     assert sum(bool(found(one)) for one in ordinary) / len(ordinary) <= 0.08

@@ -90,6 +90,28 @@ def test_the_occasion_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "asks_for"),
+    [
+        ("The API key of your account", DataClass.API_KEY),
+        ("The one-time code we just sent you", DataClass.ONE_TIME_CODE),
+        ("6-digit code from your authenticator app", DataClass.ONE_TIME_CODE),
+        ("Your SSH private key (PEM)", DataClass.PRIVATE_KEY),
+        ("Número de tu tarjeta de crédito", DataClass.PAYMENT_CARD),
+        ("PIN of your card", DataClass.PIN),
+    ],
+)
+def test_a_title_names_what_is_asked_however_it_is_worded(title: str, asks_for: DataClass) -> None:
+    assert screen(field(title=title)).asks_for == {asks_for}
+
+
+@pytest.mark.parametrize(
+    "title", ["Token budget (max tokens)", "Password policy to apply", "Secret name in the vault"]
+)
+def test_a_title_about_secrets_asks_for_none(title: str) -> None:
+    assert screen(field(title=title)).asks_for == set()
+
+
+@pytest.mark.parametrize(
     ("schema", "asks"),
     [
         ({"title": "Password", "enum": ["yes", "no"]}, set()),
