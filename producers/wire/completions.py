@@ -5,10 +5,10 @@ Sources: MCP 2025-11-25 "Elicitation", ``notifications/elicitation/complete``.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Final
 
 from elicitation_receipts.producers.wire.adoption import Adoption
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation
 from elicitation_receipts.producers.wire.moment import Moment
@@ -31,13 +31,11 @@ class Completions:
     def __init__(self, ledger: Ledger, adoption: Adoption) -> None:
         self._ledger = ledger
         self._adoption = adoption
-        self._expected: OrderedDict[str, Elicitation] = OrderedDict()
+        self._expected: Latest[str, Elicitation] = Latest(_REMEMBERED)
 
     def expect(self, elicitation_id: str, elicitation: Elicitation) -> None:
         """A URL question was put under ``elicitation_id``."""
         self._expected[elicitation_id] = elicitation
-        if len(self._expected) > _REMEMBERED:
-            self._expected.popitem(last=False)
 
     def find(self, elicitation_id: str | None) -> Elicitation | None:
         """The question put under ``elicitation_id``."""

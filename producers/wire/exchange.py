@@ -10,7 +10,6 @@ management, resumability); WHATWG HTML, server-sent events.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -18,6 +17,7 @@ from typing import Any, Final
 from elicitation_receipts.producers.policy import Policy
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.direction import Direction
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.message import parse
 from elicitation_receipts.producers.wire.moment import Moment
 from elicitation_receipts.producers.wire.orphans import Orphans
@@ -45,7 +45,7 @@ class _Place:
     session: Session
     id: str | None = None
     #: The stream each event came on, by its id.
-    events: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
+    events: Latest[str, Stream] = field(default_factory=lambda: Latest(_REMEMBERED_EVENTS))
     last_at: Moment | None = None
     #: Whom the server has said it is with, for requests that say nothing themselves.
     subject: str | None = None
@@ -221,8 +221,6 @@ class Exchange:
             if event_id in events:
                 return []  # delivered before: the same message
             events[event_id] = self._stream
-            if len(events) > _REMEMBERED_EVENTS:
-                events.popitem(last=False)
         if not data:
             return []
         # A refusal that answers the request by its id came from the server itself.

@@ -15,6 +15,7 @@ from elicitation_receipts.producers.policy.words import Enforcement, FieldNames
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.screening.screen import Context, screen_question
 from elicitation_receipts.producers.wire.answer import Judgement
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.leak import holds, texts_of
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.moment import Moment
@@ -66,7 +67,7 @@ class Ledger:
         self.running: dict[UUID, Elicitation] = {}
         self._is_replay = post.vantage is Vantage.REPLAY
         self._scribe = Scribe(redactor, post, session)
-        self._recent: dict[tuple[str | None, bytes], tuple[Outcome, Moment]] = {}
+        self._recent: Latest[tuple[str | None, bytes], tuple[Outcome, Moment]] = Latest(_REMEMBERED)
 
     def use_policy(self, policy: Policy) -> None:
         """From now on judge by ``policy``."""
@@ -509,8 +510,6 @@ class Ledger:
         key = _recent_key(elicitation)
         self._recent.pop(key, None)
         self._recent[key] = (elicitation.outcome, at)
-        if len(self._recent) > _REMEMBERED:
-            self._recent.pop(next(iter(self._recent)))
 
     def _write(
         self,

@@ -14,6 +14,7 @@ from typing import Final
 
 from elicitation_receipts.producers.redact import Redactor
 from elicitation_receipts.producers.wire.adoption import Adoption
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.life import Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, id_key, is_too_deep
 from elicitation_receipts.producers.wire.moment import Moment
@@ -59,7 +60,7 @@ class Operations:
         self._join_by_arguments = join_by_arguments
         self.outstanding: dict[Key, Operation] = {}
         self.waiting: dict[Operation, None] = {}
-        self._by_state: dict[bytes, list[Operation]] = {}
+        self._by_state: Latest[bytes, list[Operation]] = Latest(_REMEMBERED)
 
     def arrive(self, message: Message, method: str, peers: Peers, at: Moment) -> Arrival:
         """Take in an originating request."""
@@ -175,8 +176,6 @@ class Operations:
         issuers = self._by_state.pop(digest, [])
         running = [issuer for issuer in issuers if not issuer.ended and issuer is not operation]
         self._by_state[digest] = [*running, operation]
-        if len(self._by_state) > _REMEMBERED:
-            self._by_state.pop(next(iter(self._by_state)))
 
     def end(self, operation: Operation) -> None:
         """The operation is over; only the states it issued are remembered for a while."""

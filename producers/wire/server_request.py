@@ -9,12 +9,12 @@ Sources: MCP 2025-06-18 and 2025-11-25, "Elicitation"; JSON-RPC 2.0 §4, §5.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.answer import Judgement, judge
 from elicitation_receipts.producers.wire.completions import Completions
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, ProtocolIds
 from elicitation_receipts.producers.wire.message import (
@@ -72,8 +72,8 @@ class ServerRequests:
         self._adoption = adoption
         self._questions: dict[Key, list[_Put]] = {}
         self._others: set[Key] = set()
-        self._ended: OrderedDict[Key, list[_Put]] = OrderedDict()
-        self._used: OrderedDict[Key, None] = OrderedDict()
+        self._ended: Latest[Key, list[_Put]] = Latest(_REMEMBERED_QUESTIONS)
+        self._used: Latest[Key, None] = Latest(_REMEMBERED)
         #: Answers still due to questions that shared an id: none of them is a second answer.
         self._shared: dict[Key, int] = {}
 
@@ -301,16 +301,12 @@ class ServerRequests:
 
     def _use(self, key: Key) -> None:
         self._used[key] = None
-        if len(self._used) > _REMEMBERED:
-            self._used.popitem(last=False)
 
     def _end(self, key: Key) -> None:
         puts = self._questions.pop(key, None)
         if puts is None:
             return
         self._ended[key] = puts
-        if len(self._ended) > _REMEMBERED_QUESTIONS:
-            self._ended.popitem(last=False)
 
     @staticmethod
     def _protocol_ids(

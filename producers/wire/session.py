@@ -14,6 +14,7 @@ from elicitation_receipts.producers.wire import round_trip, url_required
 from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.completions import Completions
 from elicitation_receipts.producers.wire.direction import Direction
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation
 from elicitation_receipts.producers.wire.message import Key, Message, as_object, parse
@@ -77,11 +78,11 @@ class Session:
         self._round_trips = RoundTrips(self._ledger, self._operations, adoption)
         self._peers = adoption.peers
         self._initialized = midway
-        self._client_requests: dict[Key, str] = {}
+        self._client_requests: Latest[Key, str] = Latest(_REMEMBERED)
         self._client_ids: set[Key] = set()
-        self._cancelled: dict[Key, Operation] = {}
+        self._cancelled: Latest[Key, Operation] = Latest(_REMEMBERED_CANCELLED)
         #: The stream and the bytes of each question that waits for its answer.
-        self._delivered: dict[Key, tuple[Stream, bytes]] = {}
+        self._delivered: Latest[Key, tuple[Stream, bytes]] = Latest(_REMEMBERED)
         self._noted_once: set[object] = set()
 
     def on_frame(
@@ -216,8 +217,6 @@ class Session:
         if stream is None or message.method != "elicitation/create":
             return False
         first, text = self._delivered.setdefault(message.key, (stream, raw))
-        if len(self._delivered) > _REMEMBERED:
-            self._delivered.pop(next(iter(self._delivered)))
         return text == raw and (
             first is not stream or self._server_requests.is_stopped(message.key)
         )
@@ -280,8 +279,6 @@ class Session:
     def _cancel(self, key: Key, operation: Operation, at: Moment) -> None:
         self._operations.end(operation)
         self._cancelled[key] = operation
-        if len(self._cancelled) > _REMEMBERED_CANCELLED:
-            self._cancelled.pop(next(iter(self._cancelled)))
         for elicitation in operation.elicitations:
             if elicitation.is_open:
                 self._ledger.refuse(elicitation, Outcome.WITHDRAWN, DecidedBy.UNKNOWN, at)

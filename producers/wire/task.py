@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from elicitation_receipts.producers.wire.adoption import Adoption
 from elicitation_receipts.producers.wire.answer import judge
+from elicitation_receipts.producers.wire.latest import Latest
 from elicitation_receipts.producers.wire.ledger import Ledger
 from elicitation_receipts.producers.wire.life import Elicitation, Operation, TaskState
 from elicitation_receipts.producers.wire.message import (
@@ -41,6 +42,8 @@ from elicitation_receipts.schemas.vocabulary import (
 )
 
 _RELATED: Final = "io.modelcontextprotocol/related-task"
+#: Tasks, and requests about them, remembered in a session.
+_REMEMBERED: Final = 4_096
 _ENDED: Final = (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
@@ -51,11 +54,11 @@ class Tasks:
         self._ledger = ledger
         self._operations = operations
         self._adoption = adoption
-        self._of_server: dict[str, Operation] = {}
-        self._of_client: dict[str, Elicitation] = {}
+        self._of_server: Latest[str, Operation] = Latest(_REMEMBERED)
+        self._of_client: Latest[str, Elicitation] = Latest(_REMEMBERED)
         #: Outstanding requests about tasks: method and task id, by direction and JSON-RPC id.
-        self._client_asks: dict[Key, tuple[str, str]] = {}
-        self._server_asks: dict[Key, tuple[str, str]] = {}
+        self._client_asks: Latest[Key, tuple[str, str]] = Latest(_REMEMBERED)
+        self._server_asks: Latest[Key, tuple[str, str]] = Latest(_REMEMBERED)
 
     # Tasks the server runs
 
@@ -113,7 +116,7 @@ class Tasks:
         result = as_object(message.members.get("result"))
         if method == "tasks/get":
             self.on_status({**result, "taskId": task_id}, peers, at)
-        elif method == "tasks/result":
+        elif method == "tasks/result" and task_id in self._of_server:
             self._finish(self._of_server[task_id], message.members, at)
 
     def on_status(self, params: dict[str, Any], peers: Peers, at: Moment) -> None:
@@ -262,11 +265,11 @@ class Tasks:
         if asked is None:
             return False
         method, task_id = asked
-        elicitation = self._of_client[task_id]
+        elicitation = self._of_client.get(task_id)
         result = as_object(message.members.get("result"))
         if method == "tasks/get":
             self.on_client_status({**result, "taskId": task_id}, at)
-        elif method == "tasks/result" and elicitation.is_open:
+        elif method == "tasks/result" and elicitation is not None and elicitation.is_open:
             self._settle(elicitation, message, at)
         return True
 
