@@ -9,10 +9,11 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from http_demo import proxy
 from http_peers import connected, exchange, post, read_chunk, read_head
@@ -22,7 +23,7 @@ from telling import tell
 
 from elicitation_receipts.producers.http.event_stream import Event, EventSplitter
 from elicitation_receipts.schemas.receipt import Receipt
-from elicitation_receipts.schemas.vocabulary import Vantage
+from elicitation_receipts.schemas.vocabulary import Carrier, Vantage
 
 SERVER = ("npx", "-y", "@modelcontextprotocol/server-everything@2026.8.31", "streamableHttp")
 FORM = "trigger-elicitation-request"
@@ -137,6 +138,71 @@ async def resume(port: int) -> None:
     await exchange(port, post(json.dumps(declined).encode(), session, ACCEPT))
     last = post(b"", session, ACCEPT, f"Last-Event-ID: {seen[-1].id}", method="GET")
     assert json.loads((await read_until(port, last, '"id":1'))[-1].data)["id"] == 1
+
+
+def test_a_task_that_asks_leaves_the_right_receipts(
+    everything: str, tmp_path: Path, read_spool: Callable[[Path], list[Receipt]]
+) -> None:
+    home = tmp_path / "home"
+    with proxy(home, everything) as url:
+        asyncio.run(asyncio.wait_for(run_task(url), 60))
+    receipts = read_spool(home)
+    assert tell(receipts) == [
+        "requested open",
+        "answered declined person_claimed",
+        "resumed success",
+    ]
+    assert {receipt.carrier for receipt in receipts} == {Carrier.TASK}
+    assert {receipt.vantage for receipt in receipts} == {Vantage.HTTP}
+
+
+async def run_task(url: str) -> None:
+    """Call a tool as a task, poll it until it wants to ask, decline, get the result."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    async with aiohttp.ClientSession(headers=headers) as http:
+
+        async def send(message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+            async with http.post(url, json={"jsonrpc": "2.0", **message}, headers=headers) as got:
+                if "Mcp-Session-Id" in got.headers:
+                    headers["Mcp-Session-Id"] = got.headers["Mcp-Session-Id"]
+                async for line in got.content:
+                    if line.startswith(b"data: {"):
+                        yield json.loads(line[5:])
+
+        async def ask(id_: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            async for message in send({"id": id_, "method": method, "params": params}):
+                if message.get("id") == id_ and "result" in message:
+                    result: dict[str, Any] = message["result"]
+                    return result
+                if message.get("method") == "elicitation/create":
+                    await asyncio.sleep(0.3)
+                    answer = {"id": message["id"], "result": {"action": "decline"}}
+                    assert [one async for one in send(answer)] == []
+            raise AssertionError("the stream ended without a result")
+
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {
+                "elicitation": {"form": {}},
+                "tasks": {"requests": {"elicitation": {"create": {}}}},
+            },
+            "clientInfo": {"name": "scripted", "version": "1"},
+        }
+        await ask(0, "initialize", hello)
+        assert [one async for one in send({"method": "notifications/initialized"})] == []
+        while "simulate-research-query" not in str(await ask(1, "tools/list", {})):
+            await asyncio.sleep(0.1)
+        research = {"topic": "python", "ambiguous": True}
+        call = {"name": "simulate-research-query", "arguments": research, "task": {"ttl": 60_000}}
+        task = {"taskId": (await ask(2, "tools/call", call))["task"]["taskId"]}
+        for id_ in range(10, 200):
+            if (await ask(id_, "tasks/get", task))["status"] != "working":
+                break
+            await asyncio.sleep(0.3)
+        await ask(3, "tasks/result", task)
 
 
 def message(id_: int, method: str, params: dict[str, Any]) -> bytes:
