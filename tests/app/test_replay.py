@@ -95,7 +95,7 @@ def test_reports_leave_a_replay_out_unless_it_is_asked_for(
 ) -> None:
     def put(*options: str) -> int:
         said = receipts("report", "completion", "--format", "json", *options)
-        return sum(row["put"] for row in json.loads(said.stdout))
+        return sum(row["put"] for row in json.loads(said.stdout)["rows"])
 
     receipts("replay", str(recorded))
     receipts("land")

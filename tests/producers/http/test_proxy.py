@@ -531,7 +531,9 @@ def test_equal_calls_of_two_users_are_never_crossed(home: Path, subject_header: 
     async def answer(message: Message, writer: Writer) -> None:
         body = json.loads(message.body)
         result = done if "inputResponses" in body["params"] else asked
-        writer.write(json_answer(text({"jsonrpc": "2.0", "id": body["id"], "result": result})))
+        said = text({"jsonrpc": "2.0", "id": body["id"], "result": result})
+        # It hangs up after an answer: unannounced, the next request could meet that.
+        writer.write(json_answer(said, "Connection: close"))
         await writer.drain()
 
     def as_user(name: str, action: str | None = None) -> bytes:
