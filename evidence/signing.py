@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from elicitation_receipts.evidence.note import KEY_NAME, Note, VerifierKey, sign
 from elicitation_receipts.evidence.text import lines_of, malformed, moment, moment_text
 from elicitation_receipts.schemas.errors import EvidenceError, KeyringError
+from elicitation_receipts.schemas.key_files import sync_folder, unreadable, unwritable
 from elicitation_receipts.schemas.whole_file import whole_file
 
 KIND: Final = "elicitation-receipts/rotation/v1"
@@ -84,7 +85,7 @@ class SigningKeys:
                 if not keys._numbers():
                     keys._make(1)
             except OSError as error:
-                raise _unwritable(folder, error) from error
+                raise unwritable(folder, error) from error
         return keys
 
     def public(self) -> list[VerifierKey]:
@@ -114,7 +115,7 @@ class SigningKeys:
             self._write(f"{number + 1:04}.vkey", f"{new}\n".encode())
             (self._folder / f"{number:04}.key").unlink()
         except OSError as error:
-            raise _unwritable(self._folder, error) from error
+            raise unwritable(self._folder, error) from error
         return rotation
 
     def _numbers(self) -> Sequence[int]:
@@ -123,7 +124,7 @@ class SigningKeys:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _unreadable(self._folder, error) from error
+            raise unreadable(self._folder, error) from error
         return sorted(int(match[1]) for match in matches if match)
 
     def _newest(self) -> int:
@@ -165,7 +166,7 @@ class SigningKeys:
         try:
             return (self._folder / name).read_bytes()
         except OSError as error:
-            raise _unreadable(self._folder / name, error) from error
+            raise unreadable(self._folder / name, error) from error
 
     def _write(self, name: str, content: bytes) -> None:
         """Put a file of ours in its place, whole and durable, closed to others."""
@@ -177,20 +178,4 @@ class SigningKeys:
                 file.write(content)
                 file.flush()
                 os.fsync(descriptor)
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _unreadable(path: Path, error: OSError) -> KeyringError:
-    return KeyringError(
-        "key_unreadable", f"cannot read {path} ({error.strerror}); restore it or its permissions"
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> KeyringError:
-    return KeyringError(
-        "key_unwritable", f"cannot write {path} ({error.strerror}); check its folder and the disk"
-    )
+        sync_folder(self._folder)

@@ -33,11 +33,11 @@ def make_folder(folder: Path) -> None:
     """Make it where it is missing, durable. Raises ``key_unwritable``."""
     try:
         folder.mkdir(mode=0o700)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except FileExistsError:
         pass
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise unwritable(folder, error) from error
 
 
 def read_secret(path: Path) -> bytes | None:
@@ -85,9 +85,9 @@ def write_once(path: Path, content: bytes) -> None:
                 os.link(draft, path)
         finally:
             draft.unlink()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def erase(path: Path) -> None:
@@ -101,9 +101,9 @@ def erase(path: Path) -> None:
                 _overwrite(copy)
                 copy.unlink()
         with suppress(FileNotFoundError):
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def _overwrite(path: Path) -> None:
@@ -115,7 +115,8 @@ def _overwrite(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make durable which files stand in ``folder``."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -130,7 +131,8 @@ def unreadable(path: Path, error: OSError) -> KeyringError:
     )
 
 
-def _unwritable(path: Path, error: OSError) -> KeyringError:
+def unwritable(path: Path, error: OSError) -> KeyringError:
+    """What it is called that ``path`` cannot be written."""
     return KeyringError(
         "key_unwritable", f"cannot write {path} ({error.strerror}); check its folder and the disk"
     )
