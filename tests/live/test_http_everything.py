@@ -91,7 +91,7 @@ def test_its_questions_leave_the_right_receipts(
         "requested open !too_many_fields",
         "answered declined person_claimed",
         "resumed success",
-        "requested open !too_many_fields !reask_after_refusal",
+        "requested open !reask_after_refusal !too_many_fields",
         "answered cancelled person_claimed",
         "resumed success",
     ]
