@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import UTC, datetime
 from inspect import Parameter as Argument
@@ -16,11 +15,12 @@ from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.output import show
 from elicitation_receipts.queries.canary.ask import COMPARABLE, FILTERS_OF, Pair, compare
 from elicitation_receipts.queries.canary.thresholds import load
 from elicitation_receipts.queries.canary.verdict import Comparison, Standing, Verdict, verdict
 from elicitation_receipts.queries.catalogue import Catalogue, Result
-from elicitation_receipts.queries.render import Format, render, save
+from elicitation_receipts.queries.render import Format
 from elicitation_receipts.schemas.errors import NotEnoughError
 from elicitation_receipts.schemas.vocabulary import Event
 
@@ -87,10 +87,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
                     "verdict": said.value,
                 }
                 result = _result(found, head)
-                if output is None:
-                    render(result, form, sys.stdout)
-                else:
-                    save(result, form, output)
+                show(result, form, output)
                 typer.echo(f"verdict: {_sentence(said, found)}", err=True)
                 if watch is None or said is not Verdict.HOLD:
                     raise typer.Exit(_EXIT_CODES[said])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,7 +13,6 @@ from inspect import Signature
 from pathlib import Path
 from typing import Annotated, Any, Final, TextIO
 
-import duckdb
 import typer
 
 from elicitation_receipts.acting import record_reading
@@ -29,6 +27,7 @@ from elicitation_receipts.filters import (
     read_filters,
 )
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.output import show_text
 from elicitation_receipts.queries.catalogue import Catalogue
 from elicitation_receipts.queries.consent import (
     LEFT_OUT,
@@ -39,9 +38,9 @@ from elicitation_receipts.queries.consent import (
 )
 from elicitation_receipts.queries.every import SHARED
 from elicitation_receipts.queries.partitions import elicitations_by_day, published_by_day
-from elicitation_receipts.schemas.errors import ReportError, UsageError
+from elicitation_receipts.queries.render import naming_output
+from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Event
-from elicitation_receipts.schemas.whole_file import whole_file
 
 HELP: Final = (
     "Export consent records as JSON (--standard), or Parquet partitioned by day (--format parquet "
@@ -139,11 +138,7 @@ def _write(standard: Standard, profile: str, found: list[Record], output: Path |
         json.dump(_document(standard, profile, found), stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
-    if output is None:
-        write(sys.stdout)
-        return
-    with _naming(output), whole_file(output) as place, place.open("w", encoding="utf-8") as stream:
-        write(stream)
+    show_text(write, output)
 
 
 @contextmanager
@@ -154,20 +149,10 @@ def _whole_folder(output: Path | None) -> Iterator[Path]:
     if output.exists():
         raise UsageError("output_exists", f"{output} is there already; name a new folder")
     draft = output.with_name(f".{output.name}.{os.getpid()}")
-    with _naming(output):
+    with naming_output(output):
         try:
             draft.mkdir()
             yield draft
             draft.rename(output)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-
-
-@contextmanager
-def _naming(output: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, duckdb.IOException) as error:
-        raise ReportError(
-            "output_unwritable", f"cannot write {output}: check that its folder is there and yours"
-        ) from error

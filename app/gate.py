@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from inspect import Parameter as Argument
@@ -17,12 +16,13 @@ from elicitation_receipts.consumers.warehouse import Warehouse
 from elicitation_receipts.filters import OUTPUT, argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.junit import Case, Outcome, write_junit
+from elicitation_receipts.output import show, show_text
 from elicitation_receipts.queries.catalogue import Catalogue, Result
 from elicitation_receipts.queries.gates.ask import FILTERS_OF, ask
 from elicitation_receipts.queries.gates.combination import Combination
 from elicitation_receipts.queries.gates.judge import Judged, Verdict, judge
 from elicitation_receipts.queries.gates.rules import load_attestations, load_rules
-from elicitation_receipts.queries.render import Format, render, save, save_text
+from elicitation_receipts.queries.render import Format
 from elicitation_receipts.sarif import Alert, write_sarif
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Event
@@ -145,15 +145,9 @@ def _write(
     }
     writer = writers.get(form)
     if writer is None:
-        result, plain = _result(combination, judged), Format(form.value)
-        if output is None:
-            render(result, plain, sys.stdout)
-        else:
-            save(result, plain, output)
-    elif output is None:
-        writer(sys.stdout)
+        show(_result(combination, judged), Format(form.value), output)
     else:
-        save_text(writer, output)
+        show_text(writer, output)
 
 
 def _result(combination: Combination, judged: Sequence[Judged]) -> Result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from inspect import Parameter as Argument
@@ -25,13 +24,13 @@ from elicitation_receipts.filters import (
     read_filters,
 )
 from elicitation_receipts.invocation import Invocation
+from elicitation_receipts.output import show_text
 from elicitation_receipts.queries.catalogue import Catalogue, Result
 from elicitation_receipts.queries.every import SHARED, every, facts
 from elicitation_receipts.queries.page.words import Language
 from elicitation_receipts.queries.render import Format, document, render
-from elicitation_receipts.schemas.errors import ReportError, UsageError
+from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Event
-from elicitation_receipts.schemas.whole_file import whole_file
 
 HELP: Final = (
     "Ask every question at once. The profile is auditor unless --profile operator is given; all "
@@ -86,7 +85,7 @@ def command(catalogue: Catalogue) -> Callable[..., None]:
 
         rows = sum(len(result.rows) for result in reports.values())
         record_reading(invocation, Event.REPORTED, "all", rows, require=require_record)
-        _write(write, output)
+        show_text(write, output)
 
     arguments = [
         Argument("context", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
@@ -115,16 +114,3 @@ def _html(
             "html_not_installed", "pages need more: pip install 'elicitation-receipts[html]'"
         ) from None
     return page(catalogue, reports, known, language)
-
-
-def _write(write: Callable[[TextIO], None], output: Path | None) -> None:
-    if output is None:
-        write(sys.stdout)
-        return
-    try:
-        with whole_file(output) as place, place.open("w", encoding="utf-8") as stream:
-            write(stream)
-    except OSError as error:
-        raise ReportError(
-            "output_unwritable", f"cannot write {output}: check that its folder is there and yours"
-        ) from error

@@ -191,14 +191,15 @@ class Lander:
         self._summary += LandingSummary(
             len(landed.fresh), landed.duplicates, len(landed.rejects), landed.breaks
         )
+        observers: list[Metrics | Spans] = [
+            each for each in (self._metrics, self._spans) if each is not None
+        ]
+        for sighting in landed.sightings() if observers else ():
+            for observer in observers:
+                observer.landed(sighting)
         if self._metrics is not None:
-            for sighting in landed.sightings():
-                self._metrics.landed(sighting)
             for reject in landed.rejects:
                 self._metrics.rejected(reject.reason)
-        if self._spans is not None:
-            for sighting in landed.sightings():
-                self._spans.landed(sighting)
 
     def _report(self, positions: Positions, progress: Progress | None) -> int:
         """Say how far we are; how many records remain."""

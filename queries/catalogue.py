@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 
@@ -186,6 +186,13 @@ def circumstances(
         "period": f"{_moment(since) or 'the first receipt'} to {_moment(until) or 'the newest'}",
         "as_of": _moment(landed) or "nothing has landed",
     }
+
+
+def ask_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    """The answer to a SQL file of ours, each row by its columns' names."""
+    answer = connection.execute(sql)
+    columns = [column[0] for column in answer.description]
+    return [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
 
 
 def set_variable(connection: duckdb.DuckDBPyConnection, name: str, value: object) -> None:

@@ -47,7 +47,7 @@ def render(result: Result, form: Format, stream: TextIO) -> None:
 def save(result: Result, form: Format, path: Path) -> None:
     """Write the result to a file that is there whole or not at all; it replaces an older one."""
     if form is Format.PARQUET:
-        with _written(path) as place:
+        with naming_output(path), whole_file(path) as place:
             _parquet(result, place)
     else:
         save_text(lambda stream: render(result, form, stream), path)
@@ -55,15 +55,19 @@ def save(result: Result, form: Format, path: Path) -> None:
 
 def save_text(write: Callable[[TextIO], None], path: Path) -> None:
     """The same for any text: UTF-8, its line ends as they are written."""
-    with _written(path) as place, place.open("w", encoding="utf-8", newline="") as stream:
+    with (
+        naming_output(path),
+        whole_file(path) as place,
+        place.open("w", encoding="utf-8", newline="") as stream,
+    ):
         write(stream)
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[Path]:
+def naming_output(path: Path) -> Iterator[None]:
+    """Name what keeps ``path`` from being written: ReportError ``output_unwritable``."""
     try:
-        with whole_file(path) as place:
-            yield place
+        yield
     except (OSError, duckdb.IOException) as error:
         raise ReportError(
             "output_unwritable", f"cannot write {path}: check that its folder is there and yours"

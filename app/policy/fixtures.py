@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TextIO
@@ -13,12 +12,12 @@ import typer
 
 from elicitation_receipts.filters import OUTPUT
 from elicitation_receipts.junit import Case, Outcome, write_junit
-from elicitation_receipts.output import show
+from elicitation_receipts.output import show, show_text
 from elicitation_receipts.policy.common import POLICY, head_of, policy_of
 from elicitation_receipts.producers.fixtures.fixture import read, shipped
 from elicitation_receipts.producers.fixtures.run import Ran, run
 from elicitation_receipts.queries.catalogue import Result
-from elicitation_receipts.queries.render import Format, save_text
+from elicitation_receipts.queries.render import Format
 
 _COLUMNS: Final = ("fixture", "result", "what", "expected", "got", "title")
 _SUITE: Final = "receipts policy test"
@@ -61,20 +60,13 @@ def fixtures_command(
     failed = sum(bool(one.differences) for one in ran)
     if form in (FixtureFormat.JUNIT, FixtureFormat.TAP):
         write = _junit if form is FixtureFormat.JUNIT else _tap
-        _write(lambda stream: write(ran, stream), output)
+        show_text(lambda stream: write(ran, stream), output)
     else:
         head = {**head_of(loaded), "fixtures": f"{len(ran)}, failed {failed}"}
         rows = tuple(row for one in ran for row in _rows(one))
         result = Result(_COLUMNS, ("VARCHAR",) * len(_COLUMNS), rows, head=head)
         show(result, Format(form.value), output)
     raise typer.Exit(1 if failed else 0)
-
-
-def _write(write: Callable[[TextIO], None], output: Path | None) -> None:
-    if output is None:
-        write(sys.stdout)
-    else:
-        save_text(write, output)
 
 
 def _rows(ran: Ran) -> list[tuple[str | None, ...]]:

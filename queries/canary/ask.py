@@ -19,7 +19,7 @@ from elicitation_receipts.queries.canary.verdict import (
     compare_shares,
     compare_waits,
 )
-from elicitation_receipts.queries.catalogue import Catalogue, set_variable
+from elicitation_receipts.queries.catalogue import Catalogue, ask_rows, set_variable
 from elicitation_receipts.queries.parameter import DIMENSIONS, Value, utc
 from elicitation_receipts.schemas.errors import NotEnoughError, UsageError
 
@@ -77,9 +77,7 @@ def compare(
     for name in ("compare", *ARMS):
         set_variable(connection, name, getattr(pair, name))
     set_variable(connection, "settled", utc(now - limits.settle))
-    answer = connection.execute(_sql("counts"))
-    columns = [column[0] for column in answer.description]
-    counts = {row[0]: dict(zip(columns, row, strict=True)) for row in answer.fetchall()}
+    counts = {row["arm"]: row for row in ask_rows(connection, _sql("counts"))}
     for arm in ARMS:
         if arm not in counts:
             raise NotEnoughError(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import duckdb
 
-from elicitation_receipts.queries.catalogue import Catalogue, set_variable
+from elicitation_receipts.queries.catalogue import Catalogue, ask_rows, set_variable
 
 #: The question whose filters are left open: everything counts that counts in a report.
 _FILTERS_OF: Final = "completion"
@@ -71,6 +71,4 @@ def _wait(key: tuple[str, str | None], buckets: list[Row]) -> Wait:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[Row]:
-    answer = connection.execute(_FILES.joinpath(f"{name}.sql").read_text("utf-8"))
-    columns = [column[0] for column in answer.description]
-    return [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
+    return ask_rows(connection, _FILES.joinpath(f"{name}.sql").read_text("utf-8"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import duckdb
 
-from elicitation_receipts.queries.catalogue import Catalogue, set_variable
+from elicitation_receipts.queries.catalogue import Catalogue, ask_rows, set_variable
 from elicitation_receipts.queries.gates.combination import Combination
 from elicitation_receipts.queries.gates.judge import Found, Shown
 from elicitation_receipts.queries.parameter import Value
@@ -50,6 +50,4 @@ def _shown(connection: duckdb.DuckDBPyConnection, combination: Mapping[str, Any]
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    answer = connection.execute(_FILES.joinpath(f"{name}.sql").read_text("utf-8"))
-    columns = [column[0] for column in answer.description]
-    return [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
+    return ask_rows(connection, _FILES.joinpath(f"{name}.sql").read_text("utf-8"))
