@@ -39,14 +39,18 @@ Messages = dict[UUID, list[bytes]]
 
 
 class Landings:
-    """The same ``count`` receipts in a topic and in a spool, landed anew each time."""
+    """The same ``count`` receipts in a topic and in a spool, landed anew each time.
 
-    def __init__(self, folder: Path, address: str, count: int, stoik_count: int) -> None:
+    ``peers_count``: how many of them the peers land. Every clock starts at the first record, with
+    the connection and the empty database there, and stops when the database is closed.
+    """
+
+    def __init__(self, folder: Path, address: str, count: int, peers_count: int) -> None:
         self._folder = folder / "landing"
         self._folder.mkdir()
         self._address = address
         self._count = count
-        self._stoik_count = min(count, stoik_count)
+        self._peers_count = min(count, peers_count)
         kinds = templates(folder)
         messages: Messages = {
             stream_id: list(itertools.islice(stamped(kinds, stream_id), count // _STREAMS))
@@ -58,8 +62,9 @@ class Landings:
         self._stoik = _stoik_interpreter(self._folder)
 
     def from_kafka(self, decode: Decode) -> float:
-        """Rows a second, from the connection to the last commit."""
+        """Rows a second."""
         with KafkaSource(KafkaSettings(self._address, _TOPIC), f"group-{uuid4()}") as source:
+            assert source.name  # connected
             return self._land(source, decode)
 
     def from_spool(self, decode: Decode) -> float:
@@ -80,6 +85,8 @@ class Landings:
 
     def _land(self, source: Source, decode: Decode) -> float:
         warehouse = Warehouse(self._fresh("ours"), wait=60)
+        with warehouse.open():
+            pass
         batch.best_rung = lambda: decode  # what is installed decides otherwise
         started = time.perf_counter()
         summary = Lander(warehouse, source, Key(b"b" * 32)).land()
@@ -100,14 +107,14 @@ class Landings:
         for start in range(0, self._count, BATCH):
             database.register("arrivals", self._arrow.slice(start, BATCH))
             database.execute("INSERT INTO receipts FROM arrivals")
-        taken = time.perf_counter() - started
         database.close()
+        taken = time.perf_counter() - started
         return self._count / taken
 
     def millpond_shape(self) -> float:
         """Rows a second."""
         path = self._fresh("millpond")
-        return millpond_shape.land(self._address, _TOPIC, path, self._count, BATCH)
+        return millpond_shape.land(self._address, _TOPIC, path, self._peers_count, BATCH)
 
     def stoik(self) -> float:
         """Rows a second."""
@@ -115,7 +122,7 @@ class Landings:
         schema.write_text(schema_text())
         program = Path(__file__).with_name("stoik_shape.py")
         path = self._fresh("stoik")
-        arguments = [self._address, _TOPIC, str(schema), str(path), str(self._stoik_count)]
+        arguments = [self._address, _TOPIC, str(schema), str(path), str(self._peers_count)]
         ended = subprocess.run(
             [self._stoik, str(program), *arguments], capture_output=True, text=True, check=False
         )

@@ -59,14 +59,18 @@ def main() -> None:
     options = parser.parse_args()
     quick = options.quick
     rounds, scale = (2, 1) if quick else (5, 5)
-    rows = {"landing": 40_000 * scale, "stoik": 20_000 * scale, "many": 300_000 if quick else 10**7}
+    rows = {
+        "landing": 100_000 * scale,
+        "peers": 40_000 * scale,
+        "many": 300_000 if quick else 10**7,
+    }
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).absolute()
         figures = [
             *interleaved(rounds, tap.cases(folder, 1_000 * scale)),
             *interleaved(rounds, emit.cases(folder, 500 * scale)),
             *interleaved(rounds, decoding.cases(folder)),
-            *_landing_figures(folder, rounds, rows["landing"], rows["stoik"]),
+            *_landing_figures(folder, rounds, rows["landing"], rows["peers"]),
             *proxy.figures(folder, 200 * scale, 1_000, rounds),
         ]
         many = _many(folder, rows["many"])
@@ -87,11 +91,11 @@ def main() -> None:
         options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def _landing_figures(folder: Path, rounds: int, count: int, stoik_count: int) -> list[Figure]:
+def _landing_figures(folder: Path, rounds: int, count: int, peers_count: int) -> list[Figure]:
     broker = Broker(folder / "kafka")
     broker.start()
     try:
-        landings = Landings(folder, broker.address, count, stoik_count)
+        landings = Landings(folder, broker.address, count, peers_count)
         return interleaved(rounds, landings.cases())
     finally:
         broker.stop()

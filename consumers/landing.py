@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,10 +35,12 @@ __all__ = ["Lander", "LandingSummary", "Progress", "Warehouse"]
 BATCH: Final = 10_000
 
 # While there is a backlog the database stays open, since opening and closing it for every
-# batch costs four fifths of the speed; then whoever else waits for it has a turn.
+# batch costs four fifths of the speed. Whoever else waits for it has a turn after so much; where
+# nobody does, that only tells Kafka how far we are.
 _HOLD_SECONDS: Final = 2.0
 _HOLD_BATCHES: Final = 20
 
+_SWITCH_INTERVAL: Final = 0.0002  # seconds; Python's own is 0.005
 _WAIT_FOR_RECORDS: Final = 0.5
 _WAIT_FOR_MORE: Final = 0.05  # while the database is held
 _PAUSE_AFTER_ERROR: Final = 1.0
@@ -155,20 +158,22 @@ class Lander:
         with (
             self._warehouse.open() as database,
             ThreadPoolExecutor(1, "landing") as writer,
-            _garbage_left(),
+            _two_threads(),
         ):
-            until = time.monotonic() + _HOLD_SECONDS
+            # A batch is too little for DuckDB to share among threads; with us it would contend.
+            database.execute("SET threads = 1")
+            hold = _Hold()
             try:
-                for number in range(_HOLD_BATCHES):
-                    if batch is None:
-                        break
+                while batch is not None:
                     writing = writer.submit(
                         land_batch, database, self._source, self._key, positions, batch
                     )
                     reached = {**positions, **batch.reached}
-                    is_last = number + 1 == _HOLD_BATCHES or time.monotonic() > until
+                    is_over = hold.is_over()
+                    is_last = stop.is_set() or (is_over and self._warehouse.is_awaited())
                     try:
-                        batch = None if is_last or stop.is_set() else self._next_batch(reached)
+                        self._report(reached, progress, len(batch.decoded.records))
+                        batch = None if is_last else self._next_batch(reached)
                     except SourceError:
                         self._count(writing.result())
                         raise
@@ -176,7 +181,9 @@ class Lander:
                     self._count(landed)
                     positions = landed.positions
                     turn()
-                    self._report(positions, progress)
+                    if is_over and not is_last:
+                        hold = _Hold()
+                        self._source.commit(positions)
             except PositionsMoved as moved:
                 return moved.positions
             if self._document_of is not None:
@@ -201,9 +208,9 @@ class Lander:
             for reject in landed.rejects:
                 self._metrics.rejected(reject.reason)
 
-    def _report(self, positions: Positions, progress: Progress | None) -> int:
-        """Say how far we are; how many records remain."""
-        remaining = self._source.lag(positions)
+    def _report(self, positions: Positions, progress: Progress | None, in_hand: int = 0) -> int:
+        """Say how far we are; how many records remain: ``in_hand``, and those from there on."""
+        remaining = in_hand + self._source.lag(positions)
         if self._metrics is not None:
             self._metrics.lag(remaining)
         if progress is not None:
@@ -211,13 +218,32 @@ class Lander:
         return remaining
 
 
+class _Hold:
+    """How long the database is kept from others."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + _HOLD_SECONDS
+        self._batches = 0
+
+    def is_over(self) -> bool:
+        """To be asked once a batch."""
+        self._batches += 1
+        return self._batches == _HOLD_BATCHES or time.monotonic() > self._until
+
+
 @contextmanager
-def _garbage_left() -> Iterator[None]:
-    """Leave cyclic garbage until the end: while a batch is held its collection finds nothing."""
-    was_enabled = gc.isenabled()
+def _two_threads() -> Iterator[None]:
+    """Set the interpreter up for one that reads and one that writes.
+
+    The writer is in DuckDB for a few milliseconds at a time, and would then wait as long again
+    for the interpreter. Cyclic garbage is left until the end: of a batch there is none.
+    """
+    was_enabled, interval = gc.isenabled(), sys.getswitchinterval()
     gc.disable()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
         yield
     finally:
+        sys.setswitchinterval(interval)
         if was_enabled:
             gc.enable()

@@ -73,6 +73,10 @@ class Warehouse:
                 with self._naming_errors():
                     yield database
 
+    def is_awaited(self) -> bool:
+        """Whether somebody queues for it, asked by who has it open for writing."""
+        return self._queue().length > 1
+
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The database for reading; ``warehouse_missing`` where nothing has landed yet."""
@@ -126,7 +130,7 @@ class Warehouse:
     def _turn(self, *, read_only: bool = False) -> Iterator[float]:
         """Hold the turn; the time (monotonic) until which the file may be waited for."""
         deadline = time.monotonic() + self._wait
-        queue = QueueLock(self.path.with_name(QUEUE_NAME))
+        queue = self._queue()
         try:
             queue.acquire(self._wait)
         except LockTimeout as error:
@@ -142,6 +146,9 @@ class Warehouse:
             yield deadline
         finally:
             queue.release()
+
+    def _queue(self) -> QueueLock:
+        return QueueLock(self.path.with_name(QUEUE_NAME))
 
     def _make(self) -> None:
         """Put an empty database in place, whole: one that was only begun can never be opened."""

@@ -57,6 +57,13 @@ class QueueLock:
                 return f"process {int(self._path(number).read_text())}"
         return "another process"
 
+    @property
+    def length(self) -> int:
+        """How many hold it or wait for it; raises :class:`LockError`."""
+        if not self._folder.exists():
+            return 0
+        return sum(is_held(self._path(number)) for number in self._numbers())
+
     def _arrive(self, deadline: float) -> FileLock:
         """Our place at the end of the queue: a file with the next number, locked."""
         with suppress(OSError):  # the lock says what it is that does not work

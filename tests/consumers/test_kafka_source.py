@@ -15,6 +15,7 @@ from broker import Broker
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from streams import Sealed, chain, landed
 
+from elicitation_receipts.consumers import kafka_source
 from elicitation_receipts.consumers.kafka_source import KafkaSource
 from elicitation_receipts.consumers.landing import Lander, LandingSummary
 from elicitation_receipts.consumers.warehouse import Warehouse
@@ -65,6 +66,18 @@ def land(warehouse: Warehouse, settings: KafkaSettings, key: Key) -> LandingSumm
 @pytest.fixture
 def settings(kafka: str, topic: str) -> KafkaSettings:
     return KafkaSettings(kafka, topic)
+
+
+def test_a_batch_is_gathered_from_more_than_one_response(
+    settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_source, "_RESPONSE_BYTES", 1)  # a broker then sends one record
+    monkeypatch.setattr(kafka_source, "_GATHER", 10)
+    with producer(settings.address) as client:
+        for receipt in chain(6):
+            send(client, settings.topic, receipt)
+    with KafkaSource(settings) as source:
+        assert len(source.fetch({}, 4, 10)) == 4
 
 
 def test_a_topic_lands_in_order_and_goes_on_where_it_stopped(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from streams import ListSource, Sealed, any_receipt, chain, landed, seal
 
-from elicitation_receipts.consumers import batch
+from elicitation_receipts.consumers import batch, landing
 from elicitation_receipts.consumers.landing import Lander, LandingSummary
 from elicitation_receipts.consumers.source import Positions, Record, SpoolSource
 from elicitation_receipts.consumers.warehouse import Warehouse
@@ -365,6 +367,55 @@ def test_what_was_landed_is_told_to_the_source_and_to_who_watches(
     )
     assert list(dict.fromkeys(told)) == [(0, 5), (2, 3), (4, 1), (5, 0)]
     assert source.committed == {0: 5}
+
+
+class Counting(Warehouse):
+    """Counts how often it is opened for writing."""
+
+    opened = 0
+
+    @contextmanager
+    def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        self.opened += 1
+        with super().open() as database:
+            yield database
+
+
+class Visited(ListSource):
+    """Has somebody come to read the warehouse when the second batch is fetched."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        super().__init__()
+        self.warehouse = warehouse
+        self.seen: list[int] = []
+        self.visit = threading.Thread(target=self._look)
+
+    def fetch(self, positions: Positions, limit: int, timeout: float) -> list[Record]:
+        if positions.get(0) == 1:
+            self.visit.start()
+            while not self.warehouse.is_awaited():
+                time.sleep(0.001)
+        return super().fetch(positions, limit, timeout)
+
+    def _look(self) -> None:
+        with Warehouse(self.warehouse.path, wait=60).read() as database:
+            self.seen += database.execute("SELECT count(*) FROM receipts").fetchall()[0]
+
+
+@pytest.mark.parametrize("is_visited", [False, True])
+def test_a_backlog_keeps_the_database_until_somebody_waits_for_it(
+    warehouse: Warehouse, lander_key: Key, monkeypatch: pytest.MonkeyPatch, *, is_visited: bool
+) -> None:
+    monkeypatch.setattr(landing, "BATCH", 1)
+    monkeypatch.setattr(landing, "_HOLD_BATCHES", 2)
+    counting = Counting(warehouse.path)
+    source = Visited(counting) if is_visited else ListSource()
+    source.add_sealed(*chain(20))
+    assert Lander(counting, source, lander_key).land() == LandingSummary(landed=20)
+    assert counting.opened == 2 + is_visited  # to learn where to begin, and to land
+    if isinstance(source, Visited):
+        source.visit.join()
+        assert source.seen == [2]  # a hold is two batches
 
 
 # Following

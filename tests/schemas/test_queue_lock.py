@@ -112,6 +112,17 @@ def test_who_waits_in_vain_hears_who_holds_it(folder: Path) -> None:
     third.acquire(1)  # whoever gave up is in nobody's way
 
 
+def test_its_length_counts_the_living(folder: Path) -> None:
+    assert QueueLock(folder).length == 0
+    holder, waiter = come(folder), come(folder)
+    assert QueueLock(folder).length == 2
+    waiter.kill()
+    waiter.communicate()
+    assert QueueLock(folder).length == 1
+    holder.kill()
+    holder.communicate()
+
+
 def test_only_one_at_a_time(folder: Path, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
