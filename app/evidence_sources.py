@@ -6,6 +6,7 @@ import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -20,7 +21,7 @@ from elicitation_receipts.evidence.archive import BLOCK, is_archive
 from elicitation_receipts.evidence.bundle import Bundle
 from elicitation_receipts.evidence.dump import Dump
 from elicitation_receipts.evidence.history import Extent, Leaves
-from elicitation_receipts.evidence.source import Item, Source
+from elicitation_receipts.evidence.source import Item, Run, Source
 from elicitation_receipts.evidence.walk import Fault
 from elicitation_receipts.home import Home
 from elicitation_receipts.schemas.chain import leaf_hash
@@ -31,6 +32,9 @@ from elicitation_receipts.schemas.spool_file import naming_errors
 
 _PAGE: Final = 5_000
 _NO_STREAM: Final = bytes(16)
+_STREAM_AT, _SEQUENCE_AT = map(columns().index, ("stream_id", "sequence"))
+_SELECT: Final = f"SELECT {', '.join((*columns(), 'leaf_hash', 'fingerprint'))} FROM receipts"  # noqa: S608
+_IN_ORDER: Final = " ORDER BY stream_id, sequence, landed_at"
 
 
 class SpoolReceipts:
@@ -114,29 +118,35 @@ class TableReceipts:
         self._database = database
         self.count = int(self._query("SELECT count(*) FROM receipts")[0][0])
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[Item | Run]:
+        if not (find_spec("numpy") and find_spec("pyarrow")):
+            return self.rows()
+        from elicitation_receipts.evidence_columns import read_columns, runs
+
+        order = "" if self._is_in_order() else _IN_ORDER
+        reader = read_columns(self._database.cursor(), f"{_SELECT}{order}")
+        return self.rows() if reader is None else runs(reader, _item)
+
+    def rows(self) -> Iterator[Item]:
+        """The items, each row by itself."""
         return self._items("true", [])
 
+    def _is_in_order(self) -> bool:
+        """Whether each stream lies in its order: then a sort would cost half the time."""
+        try:
+            [(is_in_order,)] = self._query(
+                "SELECT count(*) = 0 FROM (SELECT sequence,"
+                " lag(sequence) OVER (PARTITION BY stream_id ORDER BY rowid) AS before"
+                " FROM receipts) WHERE sequence <= before OR sequence IS NULL"
+            )
+        except duckdb.BinderException:  # a view, of a Parquet file
+            return False
+        return bool(is_in_order)
+
     def _items(self, condition: str, values: Sequence[object]) -> Iterator[Item]:
-        names = ", ".join((*columns(), "leaf_hash", "fingerprint"))
-        rows = self._database.cursor().execute(
-            f"SELECT {names} FROM receipts WHERE {condition}"  # noqa: S608  (our own words)
-            " ORDER BY stream_id, sequence, landed_at",
-            values,
-        )
-        stream_at, sequence_at = columns().index("stream_id"), columns().index("sequence")
+        rows = self._database.cursor().execute(f"{_SELECT} WHERE {condition}{_IN_ORDER}", values)
         while page := rows.fetchmany(_PAGE):
-            for row in page:
-                # In a Parquet file anything may be absent.
-                stream = row[stream_at].bytes if row[stream_at] else _NO_STREAM
-                sequence, leaf = row[sequence_at] or 0, row[-2] or b""
-                try:
-                    message = message_from_row(row, row[-1])
-                except RowError as error:
-                    fault = Fault(error.reason, error.column)
-                    yield Item(stream, sequence, None, leaf, fault)
-                else:
-                    yield Item(stream, sequence, message, leaf, walked=True)
+            yield from map(_item, page)
 
     def extents(self) -> Sequence[Extent]:
         return [
@@ -199,6 +209,18 @@ class TableReceipts:
         return self._database.execute(sql, values).fetchall()
 
 
+def _item(row: Sequence[Any]) -> Item:
+    """Of a row that ``_SELECT`` gives."""
+    # In a Parquet file anything may be absent.
+    stream = row[_STREAM_AT].bytes if row[_STREAM_AT] else _NO_STREAM
+    sequence, leaf = row[_SEQUENCE_AT] or 0, row[-2] or b""
+    try:
+        message = message_from_row(row, row[-1])
+    except RowError as error:
+        return Item(stream, sequence, None, leaf, Fault(error.reason, error.column))
+    return Item(stream, sequence, message, leaf, walked=True)
+
+
 class HomeReceipts:
     """A home's database, and behind it what its spool holds that has not landed yet."""
 
@@ -209,7 +231,7 @@ class HomeReceipts:
         self._landed = landed
         self.count = max(table.count, spool.count)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[Item | Run]:
         yield from self._table.items()
         yield from self._spool.items_after(self._landed - 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from elicitation_receipts.evidence.walk import Fault
@@ -25,6 +25,19 @@ class Item(NamedTuple):
     walked: bool = False
 
 
+class Run(NamedTuple):
+    """Receipts of a stream, one behind the other, that were found to hold together.
+
+    Each is where it says, has the leaf hash its source keeps beside it, and names the one before
+    it. ``first``: the sequence of the first; ``previous``: the hash that one names.
+    """
+
+    stream: bytes
+    first: int
+    previous: bytes
+    leaves: Sequence[bytes]
+
+
 class Source(Protocol):
     """Receipts to verify. The streams may be mixed; each is in its own order."""
 
@@ -36,5 +49,5 @@ class Source(Protocol):
     def count(self) -> int | None:
         """How many items there are, if it is known."""
 
-    def items(self) -> Iterator[Item]:
-        """Every item, once, from the start. Raises :class:`ReceiptsError`."""
+    def items(self) -> Iterator[Item | Run]:
+        """Every receipt, once, from the start. Raises :class:`ReceiptsError`."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from elicitation_receipts.evidence.report import Check, Finding, Findings
 from elicitation_receipts.evidence.seal import Seal
-from elicitation_receipts.evidence.source import Item
+from elicitation_receipts.evidence.source import Item, Run
 from elicitation_receipts.evidence.tree import Frontier
 from elicitation_receipts.evidence.walk import Fault, head_of, walk
 from elicitation_receipts.schemas.chain import leaf_hash
@@ -57,22 +57,55 @@ class StreamCheck:
 
     def take(self, item: Item) -> None:
         """Check the next item of the stream."""
-        self.receipts += 1
-        if item.sequence < self.next:
-            self._is_seen_again(item)
+        if not self._comes_next(item.sequence):
+            leaf = leaf_hash(item.message) if item.message is not None else item.leaf
+            self._is_seen_again(item.sequence, leaf)
             return
-        if item.sequence > self.next:
-            self._settle(None)
-            self._step_over(item.sequence)
         leaf, previous = self._look(item)
+        self._link(item.sequence, leaf, previous, item.leaf)
+
+    def take_run(self, run: Run) -> None:
+        """Check the next receipts of the stream."""
+        sequence, previous = run.first, run.previous
+        leaves = iter(run.leaves)
+        for leaf in leaves:
+            if not self._comes_next(sequence):
+                self._is_seen_again(sequence, leaf)
+            else:
+                self._link(sequence, leaf, previous, leaf)
+                self._follow(leaves)
+            sequence, previous = sequence + 1, leaf
+
+    def _comes_next(self, sequence: int) -> bool:
+        """Count a receipt, and step over what is missing before it; False: it was here before."""
+        self.receipts += 1
+        if sequence < self.next:
+            return False
+        if sequence > self.next:
+            self._settle(None)
+            self._step_over(sequence)
+        return True
+
+    def _link(
+        self, sequence: int, leaf: bytes | None, previous: bytes | None, kept: bytes | None
+    ) -> None:
+        """Put a receipt behind the newest one; ``kept``: the leaf hash its source keeps."""
         self._settle(previous)
         if previous is not None and self._before is not None and previous != self._before:
-            self._find(Check.ORDER, "broken_link", item.sequence, "previous_hash")
-        self.next = item.sequence + 1
+            self._find(Check.ORDER, "broken_link", sequence, "previous_hash")
+        self.next = sequence + 1
         if leaf is None:
             self._tree = self._before = None
         else:
-            self._held = _Held(item.sequence, leaf, item.leaf if item.leaf != leaf else None)
+            self._held = _Held(sequence, leaf, kept if kept != leaf else None)
+
+    def _follow(self, leaves: Iterator[bytes]) -> None:
+        """Put what is left of a run behind the receipt of it that was just linked."""
+        for leaf in leaves:
+            self._settle(leaf)
+            self.receipts += 1
+            self._held = _Held(self.next, leaf, None)
+            self.next += 1
 
     def end(self) -> None:
         """The stream has no more items."""
@@ -126,14 +159,13 @@ class StreamCheck:
         if self._tree is not None and self._tree.size in self._sizes:
             self.roots[self._tree.size] = self._tree.root()
 
-    def _is_seen_again(self, item: Item) -> None:
-        leaf = leaf_hash(item.message) if item.message is not None else item.leaf
+    def _is_seen_again(self, sequence: int, leaf: bytes | None) -> None:
         held = self._held
-        if held is None or item.sequence != held.sequence:
+        if held is None or sequence != held.sequence:
             kind = "out_of_order"
         else:
             kind = "duplicate" if leaf == held.leaf else "fork"
-        self._find(Check.ORDER, kind, item.sequence)
+        self._find(Check.ORDER, kind, sequence)
 
     def _step_over(self, until: int | None) -> None:
         """Go on at ``until`` (None: the end): over sealed segments, else over a gap."""

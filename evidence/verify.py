@@ -21,7 +21,7 @@ from elicitation_receipts.evidence.report import (
     Verdict,
     Window,
 )
-from elicitation_receipts.evidence.source import Source
+from elicitation_receipts.evidence.source import Run, Source
 from elicitation_receipts.evidence.store import Evidence, Signed
 from elicitation_receipts.evidence.stream_check import StreamCheck
 from elicitation_receipts.evidence.text import moment_text
@@ -154,16 +154,21 @@ def _read(
     for stream_id in ours.seals:  # all of a stream may have expired
         if only is None or stream_id.bytes in only:
             open_checks[stream_id.bytes] = open_check(stream_id)
-    done = 0
+    done = told = 0
     for item in source.items():
         if only is not None and item.stream not in only:
             continue
         check = open_checks.get(item.stream)
         if check is None:
             check = open_checks[item.stream] = open_check(UUID(bytes=item.stream))
-        check.take(item)
-        done += 1
-        if done % _STEP == 0:
+        if isinstance(item, Run):
+            check.take_run(item)
+            done += len(item.leaves)
+        else:
+            check.take(item)
+            done += 1
+        if done >= told + _STEP:
+            told = done
             progress(done)
     for check in open_checks.values():
         check.end()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Final
 
-_LEAF_PREFIX = b"\x00"
+LEAF_PREFIX: Final = b"\x00"
 
 
 def leaf_hash(message: bytes) -> bytes:
@@ -13,4 +14,4 @@ def leaf_hash(message: bytes) -> bytes:
     ``message`` is the whole Avro single-object message, schema fingerprint included:
     the datum alone could be read under another schema, with other words in it.
     """
-    return sha256(_LEAF_PREFIX + message).digest()
+    return sha256(LEAF_PREFIX + message).digest()
