@@ -52,7 +52,7 @@ def main() -> None:
 
     def watch(summary: object, remaining: int) -> None:
         landed = source.count - remaining
-        step = landed * 10 // rows  # the highest of each tenth
+        step = min(9, landed * 10 // rows)  # the highest of each tenth
         memory[step] = max(memory.get(step, 0), resident())
 
     started = time.perf_counter()

@@ -40,6 +40,9 @@ BATCH: Final = 10_000
 _HOLD_SECONDS: Final = 2.0
 _HOLD_BATCHES: Final = 20
 
+#: A batch is too little for DuckDB to share among threads; with us it would contend. Of the blocks
+#: it has read and written it would keep as many as fit into most of the machine's memory.
+_FOR_LANDING: Final = "SET threads = 1; SET memory_limit = '512MB'"
 _SWITCH_INTERVAL: Final = 0.0002  # seconds; Python's own is 0.005
 _WAIT_FOR_RECORDS: Final = 0.5
 _WAIT_FOR_MORE: Final = 0.05  # while the database is held
@@ -160,8 +163,7 @@ class Lander:
             ThreadPoolExecutor(1, "landing") as writer,
             _two_threads(),
         ):
-            # A batch is too little for DuckDB to share among threads; with us it would contend.
-            database.execute("SET threads = 1")
+            database.execute(_FOR_LANDING)
             hold = _Hold()
             try:
                 while batch is not None:

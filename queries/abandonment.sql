@@ -12,11 +12,7 @@ WITH ended AS (
     SELECT
         picked.*,
         standing IN ('abandoned', 'expired', 'unproven') AS is_left,
-        (
-            SELECT epoch_us(max(occurred_at)) FROM receipts
-            WHERE receipts.elicitation_id = picked.elicitation_id
-                AND event IN ('abandoned', 'expired')
-        ) AS end_us
+        epoch_us(left_at) AS end_us
     FROM picked
 )
 SELECT

@@ -6,24 +6,31 @@
 -- pooled: declared, asked by elicitations
 --
 -- By hand: run picked.sql first; it says how.
-WITH declared AS (
+WITH by_session AS (
     SELECT
-        picked.*,
-        (
-            SELECT arg_max(declared_modes, sequence) FROM receipts
-            WHERE receipts.elicitation_id = picked.elicitation_id
-        ) AS modes,
-        coalesce(presentation, question_mode) AS asked
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        declared_modes, coalesce(presentation, question_mode) AS asked, tenant, session_ref_value,
+        count(*) AS elicitations,
+        count(*) FILTER (standing = 'unsupported') AS unsupported
     FROM picked
+    GROUP BY ALL
+),
+declared AS (
+    SELECT
+        *,
+        if(len(declared_modes) = 0, 'none', array_to_string(list_sort(list_distinct(declared_modes)), '+'))
+            AS declared
+    FROM by_session
 )
 SELECT
     mode, carrier, server, client, flow, tool, policy_version, day,
-    if(len(modes) = 0, 'none', array_to_string(list_sort(list_distinct(modes)), '+')) AS declared,
+    declared,
     asked,
-    count(*) AS elicitations,
+    sum(elicitations)::BIGINT AS elicitations,
     count(DISTINCT tenant || hex(session_ref_value)) AS sessions,
-    count(*) FILTER (NOT list_contains(modes, asked)) AS undeclared,
-    count(*) FILTER (standing = 'unsupported') AS unsupported
+    coalesce(sum(elicitations) FILTER (NOT list_contains(declared_modes, asked)), 0)::BIGINT
+        AS undeclared,
+    sum(unsupported)::BIGINT AS unsupported
 FROM declared
-GROUP BY ALL
+GROUP BY mode, carrier, server, client, flow, tool, policy_version, day, declared, asked
 ORDER BY mode, carrier, server, client, flow, tool, policy_version, day, elicitations DESC, declared, asked;

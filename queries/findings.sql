@@ -7,13 +7,10 @@
 -- By hand: run picked.sql first; it says how.
 WITH found AS (
     SELECT
-        picked.mode, picked.carrier, picked.server, picked.client, picked.flow, picked.tool,
-        picked.policy_version, picked.day,
-        picked.elicitation_id,
-        unnest(receipts.findings) AS one
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        elicitation_id,
+        unnest(findings) AS one
     FROM picked
-    JOIN receipts ON receipts.elicitation_id = picked.elicitation_id
-    WHERE len(receipts.findings) > 0
     UNION ALL
     SELECT
         split_by('mode', mode), split_by('carrier', carrier), name_by('server', server_name),

@@ -9,22 +9,22 @@
 -- By hand: run picked.sql first; it says how.
 WITH judged AS (
     SELECT
-        picked.*,
-        coalesce(lower(hex(policy_digest))[:12], '') AS digest,
-        (
-            SELECT arg_max(question_digest_key_id || hex(question_digest_value), sequence)
-            FROM receipts
-            WHERE receipts.elicitation_id = picked.elicitation_id AND event = 'requested'
-        ) AS question
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        policy_id, version, coalesce(policy_digest, ''::BLOB) AS digest, decision,
+        askings[-1].question_key_id || hex(askings[-1].question) AS question,
+        count(*) AS judged,
+        min(put_at) AS first_put,
+        max(put_at) AS last_put
     FROM picked
+    GROUP BY ALL
 ),
 versions AS (
-    SELECT coalesce(policy_id, '') AS policy, digest, min(put_at) AS first_used
+    SELECT coalesce(policy_id, '') AS policy, digest, min(first_put) AS first_used
     FROM judged
     GROUP BY ALL
 ),
 verdicts AS (
-    SELECT versions.*, question, arg_max(decision, put_at) AS decision
+    SELECT versions.*, question, arg_max(decision, last_put) AS decision
     FROM judged
     JOIN versions ON versions.policy = coalesce(policy_id, '') AND versions.digest = judged.digest
     WHERE question IS NOT NULL
@@ -43,15 +43,15 @@ SELECT
     mode, carrier, server, client, flow, tool, policy_version, day,
     policy_id AS policy,
     version,
-    judged.digest,
-    CAST(min(put_at) AS DATE) AS first_day,
-    CAST(max(put_at) AS DATE) AS last_day,
-    count(*) AS judged,
-    count(*) FILTER (judged.decision = 'allow') AS allow,
-    count(*) FILTER (judged.decision = 'warn') AS warn,
-    count(*) FILTER (judged.decision = 'block') AS block,
-    count(*) FILTER (judged.decision = 'not_evaluated') AS not_evaluated,
-    count(*) FILTER (judged.decision <> earlier.decision) AS changed
+    lower(hex(judged.digest))[:12] AS digest,
+    CAST(min(first_put) AS DATE) AS first_day,
+    CAST(max(last_put) AS DATE) AS last_day,
+    sum(judged)::BIGINT AS judged,
+    coalesce(sum(judged) FILTER (judged.decision = 'allow'), 0)::BIGINT AS allow,
+    coalesce(sum(judged) FILTER (judged.decision = 'warn'), 0)::BIGINT AS warn,
+    coalesce(sum(judged) FILTER (judged.decision = 'block'), 0)::BIGINT AS block,
+    coalesce(sum(judged) FILTER (judged.decision = 'not_evaluated'), 0)::BIGINT AS not_evaluated,
+    coalesce(sum(judged) FILTER (judged.decision <> earlier.decision), 0)::BIGINT AS changed
 FROM judged
 LEFT JOIN earlier
     ON earlier.policy = coalesce(judged.policy_id, '') AND earlier.digest = judged.digest

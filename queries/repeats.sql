@@ -8,30 +8,20 @@
 -- rates: repeat_rate of asked
 --
 -- By hand: run picked.sql first; it says how.
-WITH asking AS (
+WITH put_as AS (
     SELECT
-        picked.mode, picked.carrier, picked.server, picked.client, picked.flow, picked.tool,
-        picked.policy_version, picked.day,
-        picked.operation_id,
-        -- What joins askings: the session, and where none is known the operation.
-        coalesce(
-            picked.tenant || hex(picked.session_ref_value), CAST(picked.operation_id AS VARCHAR)
-        ) AS session,
-        CASE WHEN asked.subject_ref_value IS NOT NULL
-            THEN asked.subject_ref_key_id || hex(asked.subject_ref_value) END AS subject,
-        asked.question_digest_key_id || hex(asked.question_digest_value) AS question,
-        asked.occurred_at,
-        asked.stream_id,
-        asked.sequence,
-        max(answer.action) IS NOT NULL AS refused
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        tenant, session_ref_value, operation_id,
+        unnest(askings, recursive := true)
     FROM picked
-    JOIN receipts AS asked
-        ON asked.elicitation_id = picked.elicitation_id AND asked.event = 'requested'
-    LEFT JOIN receipts AS answer
-        ON answer.elicitation_id = asked.elicitation_id AND answer.round = asked.round
-        AND answer.event = 'answered' AND answer.action IN ('decline', 'cancel')
-    WHERE picked.put AND asked.question_digest_value IS NOT NULL
-    GROUP BY ALL
+    WHERE put
+),
+asking AS (
+    SELECT
+        * EXCLUDE (tenant, session_ref_value),
+        -- What joins askings: the session, and where none is known the operation.
+        coalesce(tenant::BLOB || session_ref_value, operation_id::VARCHAR::BLOB) AS session
+    FROM put_as
 ),
 compared AS (
     SELECT
@@ -43,13 +33,15 @@ compared AS (
     FROM asking
     WINDOW
         in_one_operation AS (
-            PARTITION BY operation_id, question ORDER BY occurred_at, stream_id, sequence
+            PARTITION BY operation_id, question_key_id, question
+            ORDER BY occurred_at, stream_id, sequence
         ),
         in_one_session AS (
-            PARTITION BY session, question ORDER BY occurred_at, stream_id, sequence
+            PARTITION BY session, question_key_id, question
+            ORDER BY occurred_at, stream_id, sequence
         ),
         on_one_day AS (
-            PARTITION BY subject, question, CAST(occurred_at AS DATE)
+            PARTITION BY subject_key_id, subject, question_key_id, question, occurred_at::DATE
             ORDER BY occurred_at, stream_id, sequence
         )
 )

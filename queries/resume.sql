@@ -10,36 +10,40 @@
 -- quantiles: of count
 --
 -- By hand: run picked.sql first; it says how.
-WITH intervals AS (
+-- What is told of one interval. `us` is read as it stands: a row an interval would be five times the rows.
+CREATE OR REPLACE TEMP MACRO told_of(place, name, us) AS {
+    place: place,
+    name: name,
+    count: count(*) FILTER (us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true)),
+    quantiles: quantile_disc(us, [0.5, 0.9, 0.99])
+        FILTER (us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true)),
+    longest: max(us) FILTER (coalesce(answered_by = 'person_claimed', true)),
+    automatic: count(*) FILTER (us IS NOT NULL AND answered_by = 'automatic_suspected'),
+    unknown: count(*) FILTER (us IS NOT NULL AND answered_by = 'unknown'),
+    wall_clock: count(*) FILTER (
+        us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true) AND wall_clock
+    ),
+    unattributed: count(*) FILTER (put AND operation_id IS NULL)
+};
+
+WITH summed AS (
     SELECT
         mode, carrier, server, client, flow, tool, policy_version, day,
-        answered_by, wall_clock,
-        put AND operation_id IS NULL AS unattributed,
-        unnest([
-            {place: 1, name: 'human_wait', us: human_wait_us},
-            {place: 2, name: 'between_rounds', us: between_rounds_us},
-            {place: 3, name: 'ceremony', us: ceremony_us},
-            {place: 4, name: 'resume', us: resume_us},
-            {place: 5, name: 'time_to_resume', us: time_to_resume_us}
-        ], recursive := true)
+        [
+            told_of(1, 'human_wait', human_wait_us),
+            told_of(2, 'between_rounds', between_rounds_us),
+            told_of(3, 'ceremony', ceremony_us),
+            told_of(4, 'resume', resume_us),
+            told_of(5, 'time_to_resume', time_to_resume_us)
+        ] AS intervals
     FROM picked
+    GROUP BY mode, carrier, server, client, flow, tool, policy_version, day
 ),
-measured AS (
-    SELECT *, us IS NOT NULL AND coalesce(answered_by = 'person_claimed', true) AS counted
-    FROM intervals
-),
-summed AS (
+listed AS (
     SELECT
-        mode, carrier, server, client, flow, tool, policy_version, day, place, name,
-        count(*) FILTER (counted) AS count,
-        quantile_disc(us, [0.5, 0.9, 0.99]) FILTER (counted) AS quantiles,
-        max(us) FILTER (counted) AS longest,
-        count(*) FILTER (us IS NOT NULL AND answered_by = 'automatic_suspected') AS automatic,
-        count(*) FILTER (us IS NOT NULL AND answered_by = 'unknown') AS unknown,
-        count(*) FILTER (counted AND wall_clock) AS wall_clock,
-        count(*) FILTER (unattributed) AS unattributed
-    FROM measured
-    GROUP BY ALL
+        mode, carrier, server, client, flow, tool, policy_version, day,
+        unnest(intervals, recursive := true)
+    FROM summed
 )
 SELECT
     mode, carrier, server, client, flow, tool, policy_version, day,
@@ -53,5 +57,5 @@ SELECT
     unknown,
     wall_clock,
     unattributed
-FROM summed
+FROM listed
 ORDER BY mode, carrier, server, client, flow, tool, policy_version, day, place;
