@@ -21,10 +21,9 @@ from elicitation_receipts.evidence_sources import Stored, stores_of
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.moment import read_moment
-from elicitation_receipts.policy_in_force import policy_in_force
+from elicitation_receipts.producers.policy.kept import all_kept
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Event
-from elicitation_receipts.settings import Settings
 
 app = typer.Typer(add_completion=False)
 
@@ -58,7 +57,7 @@ def bundle(
             output,
             parts,
             dict(_evidence(home, signed.files, parts)),
-            _policies(settings),
+            all_kept(home.policies),
             SigningKeys.open(home.signing_keys),
             now,
         )
@@ -126,12 +125,3 @@ def _evidence(
                 # A root over less than what comes before the part cannot be told from it.
                 if int(path.stem[:12]) >= part.before.size:
                     yield str(path.relative_to(home.evidence)), path.read_bytes()
-
-
-def _policies(settings: Settings) -> dict[str, bytes]:
-    """The policy in force, where it is a file of its own."""
-    if settings.policy is None:
-        return {}
-    path = Path(settings.policy)
-    digest = policy_in_force(settings).digest.hex()
-    return {f"{digest}{path.suffix}": path.read_bytes()}

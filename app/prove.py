@@ -10,6 +10,7 @@ from uuid import UUID
 
 import typer
 
+from elicitation_receipts.acting import record_reading
 from elicitation_receipts.evidence.history import nodes, seals_of
 from elicitation_receipts.evidence.prove import Proof
 from elicitation_receipts.evidence.store import read_folder
@@ -17,6 +18,7 @@ from elicitation_receipts.evidence_sources import Stored, stores_of
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.schemas.errors import EvidenceError, ReportError, UsageError
+from elicitation_receipts.schemas.vocabulary import Event
 from elicitation_receipts.schemas.whole_file import whole_file
 
 app = typer.Typer(add_completion=False)
@@ -43,6 +45,7 @@ def prove(
         raise UsageError("receipt_invalid", "a receipt's id is a UUID") from None
     with stores_of(home) as stores:
         proof = _prove(home, stores, receipt_id)
+    record_reading(invocation, Event.EXPORTED, "proof", 1, require=False)
     if output is None:
         sys.stdout.write(bytes(proof).decode())
         return

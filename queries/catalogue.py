@@ -161,7 +161,7 @@ class Catalogue:
             raise UsageError("unknown_parameter", f"{name} takes no {', '.join(sorted(unknown))}")
         for parameter in question.parameters:
             set_variable(connection, parameter.name, given.get(parameter.name))
-        set_variable(connection, "kept", _kept(connection, by))
+        set_variable(connection, "kept", _kept(connection, by, given))
         connection.execute(self._picked)
         return by
 
@@ -248,8 +248,13 @@ def _entries(sql: str) -> Iterator[tuple[str, str]]:
         entry = [key, text]
 
 
-def _kept(connection: duckdb.DuckDBPyConnection, by: Sequence[str]) -> Value:
-    """The names that stand for themselves, as `tool=deploy`; None where all of them do."""
+def _kept(
+    connection: duckdb.DuckDBPyConnection, by: Sequence[str], given: Mapping[str, Value]
+) -> Value:
+    """The names that stand for themselves, as `tool=deploy`; None where all of them do.
+
+    Whoever asks for a name (``given``) is told of it, however few its questions are.
+    """
     kept: list[str] = []
     bounded = False
     for dimension in by:
@@ -260,7 +265,9 @@ def _kept(connection: duckdb.DuckDBPyConnection, by: Sequence[str]) -> Value:
             f"GROUP BY name ORDER BY count(*) DESC, name LIMIT {MOST_NAMES + 1}"
         ).fetchall()
         bounded = bounded or len(rows) > MOST_NAMES
-        kept += [f"{dimension}={name}" for (name,) in rows[:MOST_NAMES]]
+        asked_for = given.get(dimension)
+        names = [*(asked_for if isinstance(asked_for, list) else ()), *sum(rows[:MOST_NAMES], ())]
+        kept += [f"{dimension}={name}" for name in names]
     return kept if bounded else None
 
 

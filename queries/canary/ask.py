@@ -72,8 +72,12 @@ def compare(
     ``values``: what restricts both, as in :meth:`Catalogue.run`. Raises NotEnoughError
     ``nothing_to_compare`` where an arm has no settled question.
     """
-    by = [pair.compare] if pair.compare in DIMENSIONS else None
-    catalogue.pick(connection, FILTERS_OF, {**values, "by": by})
+    values = dict(values)
+    if pair.compare in DIMENSIONS:
+        values["by"] = [pair.compare]
+        # Of thousands of names these two must not be among the others.
+        values[pair.compare] = values.get(pair.compare) or [pair.baseline, pair.candidate]
+    catalogue.pick(connection, FILTERS_OF, values)
     for name in ("compare", *ARMS):
         set_variable(connection, name, getattr(pair, name))
     set_variable(connection, "settled", utc(now - limits.settle))

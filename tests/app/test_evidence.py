@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policies import policy_with
 from sample import PRODUCER, question
 
+from elicitation_receipts.producers.policy import BUILT_IN
+from elicitation_receipts.producers.policy.kept import keep
+from elicitation_receipts.schemas.keys import Keyring
+from elicitation_receipts.schemas.operators import Operators
 from elicitation_receipts.schemas.spool import Spool
+from elicitation_receipts.schemas.vocabulary import Event
 
 Receipts = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -40,7 +47,9 @@ def test_without_a_checkpoint_there_is_not_enough_to_say(
     assert receipts("verify").returncode == 0
 
 
-def test_a_proof_of_one_receipt(put: list[str], receipts: Receipts, tmp_path: Path) -> None:
+def test_a_proof_of_one_receipt(
+    put: list[str], receipts: Receipts, home: Path, tmp_path: Path
+) -> None:
     ended = receipts("prove", put[2])
     assert (ended.returncode, "not_signed_yet" in ended.stderr) == (3, True)
     receipts("checkpoint")
@@ -53,6 +62,12 @@ def test_a_proof_of_one_receipt(put: list[str], receipts: Receipts, tmp_path: Pa
     assert verdicts(ended)["integrity"] == "holds"
     assert verdicts(ended)["authenticity"] == "holds"
     assert verdicts(ended)["completeness"] == "not checked"
+    with Spool.open(home) as spool:
+        acts = Operators(spool, Keyring.open(home / "keys"), PRODUCER).acts()
+        assert [(one.event, one.act.target) for one in acts if one.act][-1] == (
+            Event.EXPORTED,
+            "proof",
+        )
     lines = proof.read_text().splitlines()
     place = next(n for n, line in enumerate(lines) if line.startswith("index "))
     lines[place] = "index 0"
@@ -66,8 +81,13 @@ def test_a_bundle_is_written_whole_and_recorded(
     put: list[str], receipts: Receipts, home: Path, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "evidence.tar"
+    kept = [
+        keep(policy, home / "policies") for policy in (BUILT_IN, policy_with("form", max_fields=3))
+    ]
     assert receipts("bundle", "--output", str(bundle)).returncode == 0
     assert receipts("verify", str(bundle)).returncode == 0
+    with tarfile.open(bundle) as archive:
+        assert {f"policies/{path.name}" for path in kept} <= set(archive.getnames())
     with Spool.open(home, create=False) as spool:
         assert "operators" in [stream.tenant for stream in spool.streams()]
     ended = receipts("bundle", "--output", str(tmp_path / "nowhere" / "evidence.tar"))

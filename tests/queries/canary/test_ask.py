@@ -122,6 +122,17 @@ def test_everything_comparable_can_be_compared(column: str, lives: Lives) -> Non
     assert (item.baseline_count, item.candidate_count) == (1, 2)
 
 
+def test_arms_are_told_apart_however_many_names_there_are(
+    lives: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elicitation_receipts.queries.catalogue.MOST_NAMES", 1)
+    for tool, times in (("busy", 5), ("rare", 1), ("rarer", 1)):
+        for _ in range(times):
+            lives.add(requested(), answered(Outcome.ACCEPTED), tool=tool)
+    one = found(lives, Pair("tool", "rare", "rarer"))["completion"]
+    assert (one.baseline_count, one.candidate_count) == (1, 1)
+
+
 def test_filters_restrict_both_arms(lives: Lives) -> None:
     for version in ("1.0", "1.1"):
         for flow in ("sign-up", "billing"):
