@@ -8,7 +8,7 @@ Members, in this order; the manifest lists all others with their SHA-256::
     registry.note  keys/  checkpoints/  seals/      as in a home's folder of evidence
     schemas/receipt_v<n>.avsc      how the receipts are to be read
     frontiers/<stream id>.frontier the tree before the first receipt, where a stream is here in part
-    policies/<digest>.json         policies the receipts name
+    policies/<digest>.json         every policy the home has kept
     receipts/<stream id>.messages  each message behind its length (4 bytes, big-endian)
 """
 

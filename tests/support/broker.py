@@ -58,7 +58,8 @@ class Broker:
         directory.mkdir(parents=True, exist_ok=True)
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
-        format_ = ["format", "-t", cluster_id, "-c", self._settings, *format_options]
+        # As one word: an id may begin with a hyphen.
+        format_ = ["format", f"--cluster-id={cluster_id}", "-c", self._settings, *format_options]
         self._java("kafka.tools.StorageTool", *format_)
 
     def start(self) -> None:
