@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +19,11 @@ from elicitation_receipts.evidence.history import seals_of, tree_of
 from elicitation_receipts.evidence.registry import Registry
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence_sources import Stored, stores_of
+from elicitation_receipts.filters import REQUIRE_RECORD
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.moment import read_moment
-from elicitation_receipts.producers.policy.kept import all_kept
+from elicitation_receipts.producers.policy.kept import read_kept
 from elicitation_receipts.schemas.errors import UsageError
 from elicitation_receipts.schemas.vocabulary import Event
 
@@ -36,32 +38,36 @@ def bundle(
         str | None, typer.Option(help="Receipts from this time on.", metavar="TIME")
     ] = None,
     stream: Annotated[list[str] | None, typer.Option(help="Only this stream.")] = None,
+    require_record: REQUIRE_RECORD = False,
 ) -> None:
-    """Bundle receipts with checkpoints, schemas, keys, and a verifier that needs none of us.
+    """Bundle receipts with checkpoints, schemas, policies, keys, and a verifier without us.
 
-    Signs a checkpoint first, so that all of it is under a signature. With --since a stream
-    begins in its middle; the tree before it comes along, the receipts do not.
+    Signs a checkpoint first, where the newest does not cover all of it or is older than
+    `checkpoint_every`. With --since a stream begins in its middle; the tree before it comes
+    along, the receipts do not.
     """
     invocation: Invocation = context.obj
     settings = invocation.load_settings().settings
     home = invocation.home(create=False)
     now = datetime.now(UTC)
-    signed = Checkpointing(home, settings).sign(now)
+    signed = Checkpointing(home, settings).sign_unless_fresh(now, stream or ())
     wanted = _wanted(signed.registry, stream)
     time = None if since is None else read_moment("since", since)
     with stores_of(home) as stores:
         parts = list(_parts(home, stores, signed.registry, wanted, time))
         receipts = sum(part.last + 1 - part.before.size for part in parts)
-        record_reading(invocation, Event.EXPORTED, "bundle", receipts, require=False)
-        write_bundle(
+        record_reading(invocation, Event.EXPORTED, "bundle", receipts, require=require_record)
+        not_kept = write_bundle(
             output,
             parts,
             dict(_evidence(home, signed.files, parts)),
-            all_kept(home.policies),
+            partial(read_kept, home.policies),
             SigningKeys.open(home.signing_keys),
             now,
         )
     typer.echo(f"bundled {receipts} receipts of {len(parts)} streams in {output}")
+    for digest in not_kept:
+        typer.echo(f"note: receipts name the policy {digest}, which was not kept", err=True)
 
 
 def _wanted(registry: Registry, given: Sequence[str] | None) -> list[UUID]:
@@ -122,6 +128,7 @@ def _evidence(
     for part in parts:
         for pattern in (f"checkpoints/{part.stream_id}/*.note", f"seals/{part.stream_id}/*.note"):
             for path in sorted(home.evidence.glob(pattern)):
-                # A root over less than what comes before the part cannot be told from it.
-                if int(path.stem[:12]) >= part.before.size:
+                # A root over less than what comes before the part cannot be told from it; one
+                # over more has been signed just now, by another.
+                if part.before.size <= int(path.stem[:12]) <= part.last + 1:
                     yield str(path.relative_to(home.evidence)), path.read_bytes()

@@ -13,7 +13,14 @@ import typer
 
 from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
-from elicitation_receipts.filters import argument, keyword, read_filters
+from elicitation_receipts.filters import (
+    FORMAT,
+    OUTPUT,
+    REQUIRE_RECORD,
+    argument,
+    keyword,
+    read_filters,
+)
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.output import show
 from elicitation_receipts.queries.canary.ask import COMPARABLE, FILTERS_OF, Pair, compare
@@ -63,6 +70,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
         watch: int | None,
         form: Format,
         output: Path | None,
+        require_record: bool,
         **given: Any,
     ) -> None:
         invocation: Invocation = context.obj
@@ -79,7 +87,9 @@ def group(catalogue: Catalogue) -> typer.Typer:
                 typer.echo(f"hold: {error}", err=True)
             else:
                 said = verdict(found)
-                record_reading(invocation, Event.REPORTED, "canary", len(found), require=False)
+                record_reading(
+                    invocation, Event.REPORTED, "canary", len(found), require=require_record
+                )
                 head = {
                     "compared": pair.compare,
                     "baseline": pair.baseline,
@@ -129,19 +139,9 @@ def group(catalogue: Catalogue) -> typer.Typer:
                 None,
             ),
             *(argument(parameter) for parameter in filters),
-            keyword(
-                "form",
-                Annotated[Format, typer.Option("--format", help="How to print.")],
-                Format.TABLE,
-            ),
-            keyword(
-                "output",
-                Annotated[
-                    Path | None,
-                    typer.Option("--output", help="Write to this file, whole or not at all."),
-                ],
-                None,
-            ),
+            keyword("form", FORMAT, Format.TABLE),
+            keyword("output", OUTPUT, None),
+            keyword("require_record", REQUIRE_RECORD, False),
         ]
     )
     app.command("canary", help=_HELP)(command)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
+from uuid import UUID
 
-from elicitation_receipts.evidence.checkpointer import Signed, sign_checkpoints
+from elicitation_receipts.evidence.checkpointer import Signed, newest_signed, sign_checkpoints
+from elicitation_receipts.evidence.registry import Registry, installed_schemas
 from elicitation_receipts.evidence.signing import SigningKeys
 from elicitation_receipts.evidence.vantage import vantages
 from elicitation_receipts.evidence_sources import stores_of
@@ -35,6 +37,17 @@ class Checkpointing:
             vantage.put(signed.files, signed.registry.time)
         return signed
 
+    def sign_unless_fresh(self, now: datetime, streams: Collection[str] = ()) -> Signed:
+        """What was signed last, where it is fresh; else signs, as :meth:`sign`.
+
+        Fresh is what is not older than the cadence and covers all there is of the
+        ``streams`` (ids; none: of every stream), under the schemas that are installed.
+        """
+        signed = newest_signed(self._home.evidence, SigningKeys.open(self._home.signing_keys))
+        if signed is None or not self._is_fresh(signed.registry, now, streams):
+            return self.sign(now)
+        return signed
+
     def sign_or_say(self, now: datetime) -> Signed | None:
         """The same for those with other work to do: what fails is said, in one line."""
         try:
@@ -45,6 +58,18 @@ class Checkpointing:
             said = f"system_error: {error.strerror or type(error).__name__}; check the disk"
         print(f"receipts: no checkpoint: {said}", file=sys.stderr)
         return None
+
+    def _is_fresh(self, registry: Registry, now: datetime, streams: Collection[str]) -> bool:
+        if now - registry.time >= timedelta(seconds=self._every):
+            return False
+        there: dict[UUID, int] = {}
+        with stores_of(self._home) as sources:
+            for extent in (each for source in sources for each in source.extents()):
+                if not streams or str(extent.stream_id) in streams:
+                    reach = there.get(extent.stream_id, 0)
+                    there[extent.stream_id] = max(reach, extent.next_sequence)
+        signed = {stream_id: entry.last + 1 for stream_id, entry in registry.streams.items()}
+        return registry.schemas == installed_schemas() and there.items() <= signed.items()
 
     @contextmanager
     def beside(self) -> Iterator[None]:

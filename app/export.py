@@ -87,12 +87,15 @@ def _command(catalogue: Catalogue) -> Callable[..., None]:
         ).settings
         auditor = settings.profile == "auditor"
         values = read_filters(parameters, given)
+
+        def record(target: str, count: int) -> None:
+            record_reading(invocation, Event.EXPORTED, target, count, require=require_record)
+
         with Warehouse(invocation.database).read() as database:
             if standard is not None:
                 found = list(
                     records(catalogue, database, standard, values, with_subject=not auditor)
                 )
-                count, target = len(found), str(standard)
             else:
                 with _whole_folder(output) as folder:
                     count = (
@@ -102,9 +105,9 @@ def _command(catalogue: Catalogue) -> Callable[..., None]:
                         if auditor
                         else elicitations_by_day(catalogue, database, values, folder)
                     )
-                target = "parquet"
-        record_reading(invocation, Event.EXPORTED, target, count, require=require_record)
+                    record("parquet", count)
         if standard is not None:
+            record(str(standard), len(found))
             _write(standard, settings.profile, found, output)
 
     arguments = [

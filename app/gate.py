@@ -13,7 +13,7 @@ import typer
 
 from elicitation_receipts.acting import record_reading
 from elicitation_receipts.consumers.warehouse import Warehouse
-from elicitation_receipts.filters import OUTPUT, argument, keyword, read_filters
+from elicitation_receipts.filters import OUTPUT, REQUIRE_RECORD, argument, keyword, read_filters
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.junit import Case, Outcome, write_junit
 from elicitation_receipts.output import show, show_text
@@ -77,6 +77,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
         environment: str | None,
         form: GateFormat,
         output: Path | None,
+        require_record: bool,
         **given: Any,
     ) -> None:
         invocation: Invocation = context.obj
@@ -88,7 +89,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
         is_other = environment is not None and environment != combination.environment
         changed = ["environment"] if is_other else []
         judged = [judge(rule, shown, attestations, changed) for rule in loaded]
-        record_reading(invocation, Event.REPORTED, "gate", len(judged), require=False)
+        record_reading(invocation, Event.REPORTED, "gate", len(judged), require=require_record)
         _write(combination, judged, form, output)
         raise typer.Exit(_exit_code([item.verdict for item in judged if item.gate in required]))
 
@@ -108,6 +109,7 @@ def group(catalogue: Catalogue) -> typer.Typer:
             *(argument(parameter) for parameter in filters),
             keyword("form", _FORMAT, GateFormat.TABLE),
             keyword("output", OUTPUT, None),
+            keyword("require_record", REQUIRE_RECORD, False),
         ]
     )
     app.command("gate", help=_HELP)(command)

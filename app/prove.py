@@ -15,6 +15,7 @@ from elicitation_receipts.evidence.history import nodes, seals_of
 from elicitation_receipts.evidence.prove import Proof
 from elicitation_receipts.evidence.store import read_folder
 from elicitation_receipts.evidence_sources import Stored, stores_of
+from elicitation_receipts.filters import REQUIRE_RECORD
 from elicitation_receipts.home import Home
 from elicitation_receipts.invocation import Invocation
 from elicitation_receipts.schemas.errors import EvidenceError, ReportError, UsageError
@@ -31,6 +32,7 @@ def prove(
     output: Annotated[
         Path | None, typer.Option(help="The file to write, such as receipt.tlog-proof.")
     ] = None,
+    require_record: REQUIRE_RECORD = False,
 ) -> None:
     """Prove that a receipt stands in its stream under the newest checkpoint (C2SP tlog-proof).
 
@@ -45,7 +47,7 @@ def prove(
         raise UsageError("receipt_invalid", "a receipt's id is a UUID") from None
     with stores_of(home) as stores:
         proof = _prove(home, stores, receipt_id)
-    record_reading(invocation, Event.EXPORTED, "proof", 1, require=False)
+    record_reading(invocation, Event.EXPORTED, "proof", 1, require=require_record)
     if output is None:
         sys.stdout.write(bytes(proof).decode())
         return

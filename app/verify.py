@@ -182,6 +182,7 @@ def _came_along(
             "only": receipts.streams if only is None else receipts.streams & only,
             "starts": receipts.starts,
             "schemas": receipts.schemas,
+            "policies": receipts.policies,
             "manifest": receipts.manifest,
         }
     return {"evidence": _evidence(invocation, folder), "only": only}

@@ -8,14 +8,16 @@ Members, in this order; the manifest lists all others with their SHA-256::
     registry.note  keys/  checkpoints/  seals/      as in a home's folder of evidence
     schemas/receipt_v<n>.avsc      how the receipts are to be read
     frontiers/<stream id>.frontier the tree before the first receipt, where a stream is here in part
-    policies/<digest>.json         every policy the home has kept
+    policies/<digest>.json         policies the receipts name, each named by its SHA-256
+    policies/not-kept.txt          digests that receipts name and of which no policy is kept
     receipts/<stream id>.messages  each message behind its length (4 bytes, big-endian)
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -42,12 +44,15 @@ from elicitation_receipts.evidence.source import Item
 from elicitation_receipts.evidence.store import SUFFIXES, Evidence, Signed, read_files
 from elicitation_receipts.evidence.tree import Frontier
 from elicitation_receipts.evidence.walk import place_of
-from elicitation_receipts.schemas.codec import schemas
-from elicitation_receipts.schemas.errors import EvidenceError
+from elicitation_receipts.schemas.codec import decode, schemas
+from elicitation_receipts.schemas.errors import CodecError, EvidenceError
 from elicitation_receipts.schemas.whole_file import whole_file
 
 MANIFEST: Final = "manifest.note"
 _README: Final = "bundle_readme.md"
+#: Below it each file is a policy, and bears the name of its digest, but for this one.
+_POLICIES: Final = "policies/"
+_NOT_KEPT: Final = "policies/not-kept.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +69,13 @@ def write_bundle(
     path: Path,
     parts: Iterable[Part],
     evidence: Mapping[str, bytes],
-    policies: Mapping[str, bytes],
+    policy_of: Callable[[bytes], bytes | None],
     keys: SigningKeys,
     now: datetime,
-) -> Manifest:
-    """Write the bundle: whole, or not at all. ``evidence``, ``policies``: files by name.
+) -> list[str]:
+    """Write the bundle: whole, or not at all; the digests of policies it should have and has not.
 
+    ``evidence``: files by name; ``policy_of``: what was kept of the policy with a digest.
     Raises :class:`EvidenceError` (``output_unwritable``) and :class:`KeyringError`.
     """
     files: dict[str, bytes | Path] = {
@@ -80,19 +86,22 @@ def write_bundle(
             f"schemas/{schema_file(version)}": schema.text.encode()
             for version, schema in schemas().items()
         },
-        **{f"policies/{name}": content for name, content in policies.items()},
     }
     try:
         with (
             whole_file(path) as draft,
             tempfile.TemporaryDirectory(dir=path.absolute().parent) as name,
         ):
-            streams, receipts = {}, {}
+            streams, receipts, named = {}, dict[str, Path](), set[bytes]()
             for part in parts:
                 if part.before.size:
                     files[frontier_file.name(part.stream_id)] = frontier_file.dump(part.before)
                 streams[part.stream_id] = part.before.size, part.last
-                receipts[f"receipts/{part.stream_id}.messages"] = _write_part(Path(name), part)
+                receipts[f"receipts/{part.stream_id}.messages"] = _write_part(
+                    Path(name), part, named
+                )
+            policies, not_kept = _policies(sorted(named), policy_of)
+            files |= policies
             files |= receipts
             manifest = Manifest(now, streams, {name: _digest(each) for name, each in files.items()})
             with draft.open("wb") as file:
@@ -102,7 +111,7 @@ def write_bundle(
         raise EvidenceError(
             "output_unwritable", f"cannot write {path} ({error.strerror}); check its folder"
         ) from error
-    return manifest
+    return not_kept
 
 
 class Bundle:
@@ -140,6 +149,11 @@ class Bundle:
             name.removeprefix("schemas/"): sha256(content).hexdigest()
             for name, content in small
             if name.startswith("schemas/")
+        }
+        self.policies = {
+            name: sha256(content).hexdigest()
+            for name, content in small
+            if name.startswith(_POLICIES) and name != _NOT_KEPT
         }
         self.starts = {
             UUID(Path(name).stem): frontier_file.parse(content)
@@ -186,12 +200,30 @@ class Bundle:
                 raise ArchiveError("member_altered", f"{name} is not what was bundled")
 
 
-def _write_part(folder: Path, part: Part) -> Path:
+def _write_part(folder: Path, part: Part, named: set[bytes]) -> Path:
+    """The file of a stream's messages; the digests of policies that they name go to ``named``."""
     path = folder / str(part.stream_id)
     with path.open("wb") as file:
         for message in part.messages:
             file.write(LENGTH.pack(len(message)) + message)
+            # To decode takes a hundred times as long, and most name the policy of the one before.
+            if not any(digest in message for digest in named):
+                with suppress(CodecError):  # what is no receipt is bundled, for verifiers to name
+                    digest = decode(message).policy_digest
+                    named |= {digest} if digest else set()
     return path
+
+
+def _policies(
+    named: Iterable[bytes], policy_of: Callable[[bytes], bytes | None]
+) -> tuple[dict[str, bytes], list[str]]:
+    """The policies that are kept, by file name, and the digests of those that are not."""
+    found = {digest.hex(): policy_of(digest) for digest in named}
+    files = {f"{_POLICIES}{name}.json": text for name, text in found.items() if text is not None}
+    not_kept = [name for name, text in found.items() if text is None]
+    if not_kept:
+        files[_NOT_KEPT] = "".join(f"{name}\n" for name in not_kept).encode()
+    return files, not_kept
 
 
 def _digest(content: bytes | Path) -> str:

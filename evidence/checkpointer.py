@@ -29,12 +29,18 @@ _LOCK_NAME: Final = "evidence.lock"
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What was signed: ``files`` by their names below the folder of evidence."""
+    """What was signed: ``files`` by their names below the folder of evidence.
+
+    ``grown``: how many streams were signed further than before.
+    """
 
     registry: Registry
     grown: int
-    receipts: int
     files: Mapping[str, bytes]
+
+    @property
+    def receipts(self) -> int:
+        return sum(each.last + 1 for each in self.registry.streams.values())
 
 
 def sign_checkpoints(
@@ -51,7 +57,8 @@ def sign_checkpoints(
     """
     write_folder(folder, {})
     with FileLock(folder / _LOCK_NAME):
-        before = _newest(folder, keys)
+        signed = newest_signed(folder, keys)
+        before = signed.registry if signed else None
         streams = dict(before.streams) if before else {}
         trees = _trees(folder, sources, streams)
         for extent, tree in trees.values():
@@ -76,7 +83,7 @@ def sign_checkpoints(
             for each in grown
         }
         write_folder(folder, files | frontiers)
-    return Signed(registry, len(grown), sum(each.last + 1 for each in streams.values()), files)
+    return Signed(registry, len(grown), files)
 
 
 def key_files(keys: SigningKeys) -> dict[str, bytes]:
@@ -86,21 +93,22 @@ def key_files(keys: SigningKeys) -> dict[str, bytes]:
     return files | rotations
 
 
-def _newest(folder: Path, keys: SigningKeys) -> Registry | None:
-    """The registry that was signed last."""
+def newest_signed(folder: Path, keys: SigningKeys) -> Signed | None:
+    """What was signed last, but for checkpoints; None: nothing. Raises ``registry_not_ours``."""
     path = folder / REGISTRY
     if not path.exists():
         return None
     try:
         note = Note.parse(path.read_bytes())
         note.signer(keys.public())
-        return Registry.parse(note.text)
+        registry = Registry.parse(note.text)
     except (SignatureFault, EvidenceError, OSError) as error:
         raise EvidenceError(
             "registry_not_ours",
             f"{path} was not signed by this home's keys, or is damaged: verify it against a "
             "copy you trust, put it back, or move the folder away to start anew",
         ) from error
+    return Signed(registry, 0, {**key_files(keys), REGISTRY: bytes(note)})
 
 
 def _trees(

@@ -561,6 +561,12 @@ class Bundle:
         self.schema_files = {
             name.split("/")[1]: self.read(name) for name in files if name.startswith("schemas/")
         }
+        # A receipt names its policy by digest; so does the policy's file.
+        self.policies = {
+            name: files[name]
+            for name in files
+            if name.startswith("policies/") and name != "policies/not-kept.txt"
+        }
 
     def read(self, name: str) -> bytes:
         start, size = self.members[name]
@@ -660,6 +666,9 @@ def compare(bundle: Bundle, ours: Expected, checked: dict[str, Stream], find: Fi
         content = bundle.schema_files.get(name)
         if content is None or hashlib.sha256(content).hexdigest() != digest:
             find("integrity", "schema_mismatch", detail=name)
+    for name, digest in bundle.policies.items():
+        if name != f"policies/{digest}.json":
+            find("integrity", "policy_mismatch", detail=name)
 
 
 def compare_earlier(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Final
 from uuid import UUID
 
@@ -44,7 +45,8 @@ class Question:
     ``pins``: the keys that count, None: those that came along; ``as_of``: the newest signature
     must be at least of that time; ``only``: these streams, None: all; ``starts``: the tree
     before the first receipt of a stream that is here in part; ``schemas``: the SHA-256 of
-    the schema files that came along, by name; ``manifest``: of the bundle that all came in.
+    the schema files that came along, by name, ``policies``: of the policies that did, each a
+    file named by it; ``manifest``: of the bundle that all came in.
     """
 
     evidence: Evidence
@@ -54,6 +56,7 @@ class Question:
     only: Collection[UUID] | None = None
     starts: Mapping[UUID, Frontier] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=installed_schemas)
+    policies: Mapping[str, str] = field(default_factory=dict)
     manifest: Signed[Manifest] | None = None
 
     @property
@@ -89,6 +92,7 @@ def verify(
     wanted = _wanted(ours, question)
     _compare(ours, checks, wanted, findings)
     _compare_schemas(ours, question, findings)
+    _check_policies(question, findings)
     _check_age(ours, question, findings)
     compared = sum(
         _compare_earlier(earlier, ours, checks, question, findings) for earlier in theirs.values()
@@ -210,6 +214,13 @@ def _compare_schemas(ours: Expectations, question: Question, findings: Findings)
     for name, digest in ours.registry.schemas.items():
         if question.schemas.get(name) != digest:
             findings.add(Finding(Check.INTEGRITY, "schema_mismatch", field=name))
+
+
+def _check_policies(question: Question, findings: Findings) -> None:
+    """A receipt names its policy by digest: a file under that name must have it."""
+    for name, digest in question.policies.items():
+        if PurePosixPath(name).name != f"{digest}.json":
+            findings.add(Finding(Check.INTEGRITY, "policy_mismatch", field=name))
 
 
 def _check_age(ours: Expectations, question: Question, findings: Findings) -> None:

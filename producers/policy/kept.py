@@ -6,7 +6,6 @@ A file is the policy's canonical form (RFC 8785), named by its SHA-256 in hexade
 
 from __future__ import annotations
 
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -40,17 +39,6 @@ def read_kept(folder: Path, digest: bytes) -> bytes | None:
     except OSError:
         return None
     return text if sha256(text).digest() == digest else None
-
-
-def all_kept(folder: Path) -> dict[str, bytes]:
-    """Every policy that is there, whole: its canonical form by the name of its file."""
-    found = {}
-    for path in sorted(folder.glob("*.json")):
-        with suppress(OSError):
-            text = path.read_bytes()
-            if sha256(text).hexdigest() == path.stem:
-                found[path.name] = text
-    return found
 
 
 def place_of(folder: Path, digest: bytes) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import pytest
 from policies import policy_with
 from sample import PRODUCER, question
 
-from elicitation_receipts.producers.policy import BUILT_IN
 from elicitation_receipts.producers.policy.kept import keep
 from elicitation_receipts.schemas.keys import Keyring
 from elicitation_receipts.schemas.operators import Operators
@@ -81,18 +81,88 @@ def test_a_bundle_is_written_whole_and_recorded(
     put: list[str], receipts: Receipts, home: Path, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "evidence.tar"
-    kept = [
-        keep(policy, home / "policies") for policy in (BUILT_IN, policy_with("form", max_fields=3))
-    ]
     assert receipts("bundle", "--output", str(bundle)).returncode == 0
     assert receipts("verify", str(bundle)).returncode == 0
-    with tarfile.open(bundle) as archive:
-        assert {f"policies/{path.name}" for path in kept} <= set(archive.getnames())
     with Spool.open(home, create=False) as spool:
         assert "operators" in [stream.tenant for stream in spool.streams()]
     ended = receipts("bundle", "--output", str(tmp_path / "nowhere" / "evidence.tar"))
     assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
     assert receipts("bundle", "--stream", "none", "--output", str(bundle)).returncode == 2
+
+
+def test_a_bundle_has_the_policies_its_receipts_name(
+    put: list[str], receipts: Receipts, home: Path, tmp_path: Path
+) -> None:
+    named, other, gone = (policy_with("form", max_fields=number) for number in (3, 4, 5))
+    for policy in (named, other):
+        keep(policy, home / "policies")
+    with Spool.open(home) as spool:
+        stream = spool.stream_for("default", PRODUCER)
+        spool.append([question(stream, policy_digest=each.digest) for each in (named, gone) * 2])
+    bundle = tmp_path / "evidence.tar"
+    ended = receipts("bundle", "--output", str(bundle))
+    assert ended.returncode == 0
+    assert f"{gone.digest.hex()}, which was not kept" in ended.stderr
+    with tarfile.open(bundle) as archive:
+        policies = [name for name in archive.getnames() if name.startswith("policies/")]
+        assert policies == [f"policies/{named.digest.hex()}.json", "policies/not-kept.txt"]
+        listed = archive.extractfile("policies/not-kept.txt")
+        assert listed is not None
+        assert listed.read().decode() == f"{gone.digest.hex()}\n"
+    assert receipts("verify", str(bundle)).returncode == 0
+
+
+def test_a_bundle_signs_only_what_is_not_signed_or_signed_long_ago(
+    put: list[str], receipts: Receipts, home: Path, tmp_path: Path
+) -> None:
+    receipts("checkpoint")
+    registry = home / "evidence" / "registry.note"
+    signed = registry.read_bytes()
+    bundle = str(tmp_path / "evidence.tar")
+    assert receipts("bundle", "--output", bundle).returncode == 0
+    assert registry.read_bytes() == signed
+    assert receipts("verify", bundle).returncode == 0
+    # That it was bundled is in the operators' stream now, and not signed.
+    with Spool.open(home, create=False) as spool:
+        [stream, operators] = [str(each.stream_id) for each in spool.streams()]
+    assert receipts("bundle", "--stream", stream, "--output", bundle).returncode == 0
+    assert registry.read_bytes() == signed
+    assert receipts("bundle", "--stream", operators, "--output", bundle).returncode == 0
+    assert registry.read_bytes() != signed
+
+
+def test_nothing_is_given_out_where_that_must_be_recorded_and_cannot(
+    receipts: Receipts, home: Path, tmp_path: Path
+) -> None:
+    with Spool.open(home) as spool:
+        Keyring.open(home / "keys").tenant("operators")
+        stream = spool.stream_for("default", PRODUCER)
+        two_hours_ago = time.time_ns() // 1000 - 7_200_000_000
+        sealed = spool.append(
+            [
+                question(stream, server_version=version, occurred_at=two_hours_ago)
+                for version in ("1.0", "2.0")
+            ]
+        )
+    receipts("land")
+    receipts("checkpoint")
+    next((home / "keys" / "tenants" / "operators").glob("tenant-*.key")).unlink()
+    first = sealed[0].receipt
+    output = tmp_path / "output"
+    for arguments in (
+        ["prove", str(first.receipt_id)],
+        ["bundle"],
+        ["show", str(first.elicitation_id)],
+        ["report", "completion"],
+        ["report", "all"],
+        ["export", "--format", "parquet"],
+        ["canary", "1.0", "2.0"],
+        ["gate"],
+    ):
+        ended = receipts(*arguments, "--require-record", "--output", str(output))
+        assert ended.returncode == 3, arguments
+        assert ended.stderr.startswith("receipts: not_recorded: "), arguments
+        assert not output.exists()
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,15 @@ def _swap_schema(scene: Scene) -> list[str]:
     return _remake(scene, "home/keys/signing", edit)
 
 
+def _swap_policy(scene: Scene) -> list[str]:
+    """Another policy under the digest that receipts name."""
+
+    def edit(members: dict[str, bytes]) -> None:
+        members[f"policies/{'0' * 64}.json"] = b"{}"
+
+    return _remake(scene, "home/keys/signing", edit)
+
+
 def _roll_back(scene: Scene) -> list[str]:
     """The database and its checkpoints as they were when half was there."""
     shutil.copytree(scene.evidence, scene.folder / "seen")
@@ -370,6 +379,7 @@ ATTACKS: Final[dict[str, Attack]] = {
         {"gap", "out_of_order"},
     ),
     "drop the tail in a bundle": Attack(_in_bundle(lambda all_: all_[:-2]), {"missing_tail"}),
+    "swap a policy in a bundle": Attack(_swap_policy, {"policy_mismatch"}),
     "swap a schema file": Attack(_swap_schema, {"schema_mismatch"}),
     "append to a datum": Attack(
         _in_dump(_lengthen), {"trailing_bytes", "broken_link", "root_mismatch"}
