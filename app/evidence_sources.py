@@ -13,6 +13,7 @@ from uuid import UUID
 
 import duckdb
 
+from elicitation_receipts import parquet_file
 from elicitation_receipts.consumers.row_message import RowError, message_from_row
 from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.consumers.source import SpoolSource
@@ -286,8 +287,9 @@ def open_home(home: Home) -> Iterator[Source]:
 def open_source(path: Path) -> Iterator[Source]:
     """The receipts in a file: what it is says its beginning.
 
-    Raises :class:`EvidenceError` (``source_unreadable``, ``source_unknown``) and what
-    spool and warehouse raise.
+    Raises :class:`EvidenceError` (``source_unreadable``, ``source_malformed``),
+    :class:`ArchiveError` for a bundle or a Parquet file that was tampered with, and what spool
+    and warehouse raise.
     """
     try:
         with path.open("rb") as file:
@@ -301,8 +303,9 @@ def open_source(path: Path) -> Iterator[Source]:
             yield TableReceipts(database, f"database {path.name}")
     elif magic.startswith(b"SQLite format 3\0"):
         yield SpoolFileReceipts(path)
-    elif magic.startswith(b"PAR1"):
+    elif magic.startswith(parquet_file.MAGIC):
         with duckdb.connect(":memory:") as database, _naming_errors(path):
+            parquet_file.check_whole(database, path)
             # No view: DuckDB takes no parameter in one.
             database.read_parquet(str(path)).create_view("receipts")
             yield TableReceipts(database, f"Parquet file {path.name}")
@@ -319,6 +322,6 @@ def _naming_errors(path: Path) -> Iterator[None]:
     except duckdb.Error as error:
         raise EvidenceError(
             "source_malformed",
-            f"{path} cannot be read ({type(error).__name__}): a Parquet file must hold the "
-            "columns of the table receipts",
+            f"{path} cannot be read ({type(error).__name__}): it is damaged, or lacks columns of "
+            "the table receipts; export it again",
         ) from error

@@ -187,10 +187,11 @@ def test_what_makes_no_sense_is_named_in_one_line(
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_no_dump_is_named(
-    put: list[str], receipts: Receipts, tmp_path: Path
+@pytest.mark.parametrize("content", [b"something else entirely", b"PAR1" + bytes(50) + b"PAR1"])
+def test_a_file_that_holds_no_receipts_is_named(
+    content: bytes, put: list[str], receipts: Receipts, tmp_path: Path
 ) -> None:
     file = tmp_path / "file"
-    file.write_text("something else entirely")
+    file.write_bytes(content)
     ended = receipts("verify", str(file))
     assert (ended.returncode, "source_malformed" in ended.stderr) == (3, True)

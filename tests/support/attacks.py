@@ -172,6 +172,32 @@ def _in_dump(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Scene], 
     return make
 
 
+def _in_parquet(change: Callable[[bytes], bytes]) -> Callable[[Scene], list[str]]:
+    """The landed rows in a Parquet file, of which the bytes are other ones."""
+
+    def make(scene: Scene) -> list[str]:
+        path = scene.folder / "receipts.parquet"
+        with scene.database() as database:
+            database.execute(f"COPY receipts TO '{path}' (FORMAT parquet)")
+        path.write_bytes(change(path.read_bytes()))
+        return [str(path)]
+
+    return make
+
+
+def _footer(content: bytes) -> bytes:
+    """The end of a Parquet file, by which a reader goes: footer, its length, and the magic."""
+    return content[-8 - int.from_bytes(content[-8:-4], "little") :]
+
+
+def _second_member(content: bytes) -> bytes:
+    """A second README in a bundle, which most programs that unpack it put over the first."""
+    at = content.index(b"README.md\0")
+    size = int(content[at + 124 : at + 135], 8)
+    member = content[at : at + 512 + size + -size % 512]
+    return content[:-1024] + member.replace(b"# Elicitation", b"# elicitation") + content[-1024:]
+
+
 def _lengthen(messages: list[bytes]) -> list[bytes]:
     return [*messages[:3], messages[3] + b"\0", *messages[4:]]
 
@@ -381,6 +407,22 @@ ATTACKS: Final[dict[str, Attack]] = {
     "drop the tail in a bundle": Attack(_in_bundle(lambda all_: all_[:-2]), {"missing_tail"}),
     "swap a policy in a bundle": Attack(_swap_policy, {"policy_mismatch"}),
     "swap a schema file": Attack(_swap_schema, {"schema_mismatch"}),
+    "put a second member of one name into a bundle": Attack(
+        _edit_bundle(_second_member), {"odd_member"}
+    ),
+    "append to a Parquet file": Attack(
+        _in_parquet(lambda content: content + b"x"), {"trailing_bytes"}
+    ),
+    "append to a Parquet file, and its footer again": Attack(
+        _in_parquet(lambda content: content + b"x" + _footer(content)), {"trailing_bytes"}
+    ),
+    "write between the columns and the footer of a Parquet file": Attack(
+        _in_parquet(
+            lambda content: content.removesuffix(_footer(content)) + b"x" + _footer(content)
+        ),
+        {"trailing_bytes"},
+    ),
+    "cut a Parquet file off": Attack(_in_parquet(lambda content: content[:-100]), {"cut_off"}),
     "append to a datum": Attack(
         _in_dump(_lengthen), {"trailing_bytes", "broken_link", "root_mismatch"}
     ),
