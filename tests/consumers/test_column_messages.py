@@ -45,7 +45,7 @@ def written(database: duckdb.DuckDBPyConnection) -> list[bytes]:
 batches = st.lists(receipts(), min_size=1, max_size=8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(batches)
 def test_the_messages_are_the_sealed_ones(
     database: duckdb.DuckDBPyConnection, batch: list[Receipt]
@@ -54,7 +54,7 @@ def test_the_messages_are_the_sealed_ones(
     assert written(database) == [b"before" + encode(receipt) for receipt in batch]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(batches, st.sampled_from(columns()), st.booleans())
 def test_a_changed_row_never_looks_as_it_was_sealed(
     database: duckdb.DuckDBPyConnection, batch: list[Receipt], column: str, is_emptied: bool
