@@ -14,7 +14,8 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from elicitation_receipts.consumers.column_messages import bytes_of, messages_from_columns
+from elicitation_receipts.consumers.column_messages import messages_from_columns
+from elicitation_receipts.consumers.column_values import bytes_of
 from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.evidence.source import Item, Run
 from elicitation_receipts.evidence.walk import Fault

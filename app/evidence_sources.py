@@ -6,7 +6,6 @@ import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -14,6 +13,7 @@ from uuid import UUID
 import duckdb
 
 from elicitation_receipts import parquet_file
+from elicitation_receipts.consumers.decode import has_columns
 from elicitation_receipts.consumers.row_message import RowError, message_from_row
 from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.consumers.source import SpoolSource
@@ -120,7 +120,7 @@ class TableReceipts:
         self.count = int(self._query("SELECT count(*) FROM receipts")[0][0])
 
     def items(self) -> Iterator[Item | Run]:
-        if not (find_spec("numpy") and find_spec("pyarrow")):
+        if not has_columns():
             return self.rows()
         from elicitation_receipts.evidence_columns import read_columns, runs
 

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import islice, pairwise, repeat
+from itertools import islice, repeat
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from elicitation_receipts.consumers.column_values import bytes_of
 from elicitation_receipts.schemas.binary import compile_writer
 from elicitation_receipts.schemas.codec import SINGLE_OBJECT, installed
+from elicitation_receipts.schemas.named_types import NamedTypes
 
 Piece = bytes | list[bytes]
 #: Takes its columns from the iterator; the pieces of so many rows.
@@ -62,11 +64,11 @@ class _Compiler:
     """Turns a schema into functions, once. ``_named``: types an earlier field has defined."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Any] = {}
+        self._named = NamedTypes()
 
     def place(self, schema: Any) -> _Pieces:
         """What takes the columns of one place of the schema."""
-        match self._resolved(schema):
+        match self._named.resolve(schema):
             case ["null", inner]:
                 return _optional(self.place(inner), self._width(inner))
             case {"type": "record", "fields": fields}:
@@ -86,19 +88,12 @@ class _Compiler:
 
     def _width(self, schema: Any) -> int:
         """How many columns a place has."""
-        match self._resolved(schema):
+        match self._named.resolve(schema):
             case ["null", inner]:
                 return self._width(inner)
             case {"type": "record", "fields": fields}:
                 return sum(self._width(field["type"]) for field in fields)
         return 1
-
-    def _resolved(self, schema: Any) -> Any:
-        if isinstance(schema, str):
-            return self._named.get(schema, schema)
-        if isinstance(schema, dict) and "name" in schema:
-            self._named[schema["name"]] = schema
-        return schema
 
 
 def _record(members: Sequence[_Pieces]) -> _Pieces:
@@ -164,19 +159,6 @@ def _by_value(column: pa.DictionaryArray, encode: Callable[[Any], bytes]) -> Pie
         return encoded[0]
     places = column.indices.fill_null(len(encoded)).to_pylist()
     return list(map([*encoded, _NOTHING].__getitem__, places))
-
-
-def bytes_of(column: pa.Array) -> list[bytes]:
-    """The values of a column of bytes or of identifiers."""
-    column = getattr(column, "storage", column)
-    if column.null_count or not pa.types.is_binary(column.type):
-        found: list[bytes] = column.cast(pa.binary()).to_pylist()
-        return found
-    # `to_pylist` makes an object more of each value, which takes four times as long.
-    _, ends, data = column.buffers()
-    places = np.frombuffer(ends, np.int32)[column.offset :][: len(column) + 1].tolist()
-    whole = data.to_pybytes() if data else b""
-    return [whole[start:end] for start, end in pairwise(places)]
 
 
 def _numbers(column: pa.Array) -> Piece:

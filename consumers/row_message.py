@@ -16,6 +16,7 @@ from uuid import UUID
 from elicitation_receipts.schemas.binary import compile_writer
 from elicitation_receipts.schemas.codec import installed
 from elicitation_receipts.schemas.errors import CodecError
+from elicitation_receipts.schemas.named_types import NamedTypes
 
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  (UTC without a zone, as the columns are)
 _MARKER: Final = b"\xc3\x01"
@@ -61,7 +62,7 @@ class _Compiler:
     """Turns a schema into a function of a row. ``_width``: how many columns it reads so far."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Any] = {}
+        self._named = NamedTypes()
         self._columns: list[str] = []
 
     def record(self, schema: Any, prefix: str) -> _Row:
@@ -74,10 +75,10 @@ class _Compiler:
         return write
 
     def _member(self, schema: Any, column: str) -> _Row:
-        match self._resolved(schema):
+        match self._named.resolve(schema):
             case ["null", inner] if self._is_record(inner):
                 start = len(self._columns)
-                write = self.record(self._resolved(inner), f"{column}_")
+                write = self.record(self._named.resolve(inner), f"{column}_")
                 return _optional_record(write, start, len(self._columns))
             case {"type": "record"} as record:
                 return self.record(record, f"{column}_")
@@ -108,7 +109,7 @@ class _Compiler:
 
     def put(self, schema: Any) -> _Put:
         """What writes the value of a column, or of a member of a list's element."""
-        match self._resolved(schema):
+        match self._named.resolve(schema):
             case ["null", inner]:
                 return _optional(self.put(inner))
             case "int" | "long":
@@ -130,15 +131,8 @@ class _Compiler:
         raise TypeError("a type that a receipt does not have")
 
     def _is_record(self, schema: Any) -> bool:
-        resolved = self._resolved(schema)
+        resolved = self._named.resolve(schema)
         return isinstance(resolved, dict) and resolved["type"] == "record"
-
-    def _resolved(self, schema: Any) -> Any:
-        if isinstance(schema, str):
-            return self._named.get(schema, schema)
-        if isinstance(schema, dict) and "name" in schema:
-            self._named[schema["name"]] = schema
-        return schema
 
 
 def _optional_record(write: _Row, start: int, end: int) -> _Row:

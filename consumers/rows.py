@@ -17,6 +17,7 @@ from uuid import UUID
 
 from elicitation_receipts.schemas.codec import schema_text
 from elicitation_receipts.schemas.datum import CLASSES
+from elicitation_receipts.schemas.named_types import NamedTypes
 from elicitation_receipts.schemas.receipt import Receipt
 
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  (UTC without a zone, as the columns are)
@@ -87,10 +88,10 @@ class _Compiler:
     """Turns the schema into parts, once. ``_named``: types an earlier field has defined."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Any] = {}
+        self._named = NamedTypes()
 
     def part(self, schema: Any, column: str) -> _Part | _Record:
-        match self._resolve(schema):
+        match self._named.resolve(schema):
             case ["null", inner]:
                 return self.part(inner, column)
             case {"type": "record"} as record:
@@ -131,7 +132,7 @@ class _Compiler:
 
     def conversion(self, schema: Any) -> tuple[_Convert, _Convert]:
         """Into and out of a column, for values that are not None."""
-        match self._resolve(schema):
+        match self._named.resolve(schema):
             case {"type": "long", "logicalType": "timestamp-micros"}:
                 return _datetime, _micros
             case {"type": "enum"} as words:
@@ -144,7 +145,7 @@ class _Compiler:
                 return _same, _same
 
     def _list(self, items: Any) -> tuple[_Convert, _Convert]:
-        item = self._resolve(items)
+        item = self._named.resolve(items)
         if item["type"] != "record":
             _, load = self.conversion(item)
             return list, lambda values: tuple(map(load, values))
@@ -173,13 +174,6 @@ class _Compiler:
                 return self._member(inner)
             case _:
                 return self.conversion(schema)[1]
-
-    def _resolve(self, schema: Any) -> Any:
-        if isinstance(schema, str):
-            return self._named.get(schema, schema)
-        if isinstance(schema, dict) and "name" in schema:
-            self._named[schema["name"]] = schema
-        return schema
 
     @staticmethod
     def _class(schema: Mapping[str, Any]) -> Any:

@@ -19,13 +19,18 @@ from importlib.util import find_spec
 
 from elicitation_receipts.consumers.decode.decoded import Decode, Decoded
 
-__all__ = ["Decode", "Decoded", "best_rung"]
+__all__ = ["Decode", "Decoded", "best_rung", "has_columns"]
+
+
+def has_columns() -> bool:
+    """Whether what works column by column is installed: the extra ``[fast]``."""
+    return bool(find_spec("numpy") and find_spec("pyarrow"))
 
 
 @cache
 def best_rung() -> Decode:
     """The fastest rung that can be had with what is installed."""
-    if find_spec("numpy") and find_spec("pyarrow"):
+    if has_columns():
         from elicitation_receipts.consumers.decode.columnar import decode_columns
 
         return decode_columns

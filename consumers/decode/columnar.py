@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from elicitation_receipts.consumers.column_values import bytes_of
 from elicitation_receipts.consumers.decode.column_readers import Reader, compile_columns
 from elicitation_receipts.consumers.decode.cursor import Cursor
 from elicitation_receipts.consumers.decode.decoded import (
@@ -82,18 +83,11 @@ def _decoded(records: Sequence[Record], messages: Sequence[bytes], table: pa.Tab
         records=records,
         stream_ids=[message[_STREAM_ID] for message in messages],
         sequences=table["sequence"].to_numpy().tolist(),
-        previous_hashes=_items(table["previous_hash"].combine_chunks(), 32),
+        previous_hashes=bytes_of(table["previous_hash"].combine_chunks()),
         leaves=leaves,
         rows=ColumnRows(table, installed().newest.fingerprint),
         rejects=[],
     )
-
-
-def _items(column: pa.FixedSizeBinaryArray, size: int) -> list[bytes]:
-    """The values of a column without nulls; its own `to_pylist` makes an object more of each."""
-    data = column.buffers()[1].to_pybytes()
-    start = column.offset * size
-    return [data[at : at + size] for at in range(start, start + len(column) * size, size)]
 
 
 class ColumnRows:
