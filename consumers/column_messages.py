@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice, repeat
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def messages_from_columns(
     ``columns``: those of :func:`rows.columns` as DuckDB gives them to Arrow without loss;
     ``fingerprint``: of the schema that wrote all rows, 8 bytes.
 
-    Raises ``KeyError`` for a schema that is not installed, and ``pa.ArrowInvalid``,
+    Raises ``KeyError`` for a schema that is not installed, and ``pa.ArrowException``,
     ``TypeError`` or ``AttributeError`` where a column has another type than landing gives it.
     """
     pieces = _receipts()[fingerprint](iter(columns), len(columns[0]))
@@ -180,7 +180,7 @@ def _numbers(column: pa.Array) -> Piece:
     return [data[at : at + length] for at, length in zip(starts, lengths.tolist(), strict=True)]
 
 
-@cache
+@lru_cache(maxsize=1024)  # lengths and words come again, times do not
 def _number(value: int) -> bytes:
     out = bytearray()
     _write_number(value, out)

@@ -266,7 +266,8 @@ def _kept(
         ).fetchall()
         bounded = bounded or len(rows) > MOST_NAMES
         asked_for = given.get(dimension)
-        names = [*(asked_for if isinstance(asked_for, list) else ()), *sum(rows[:MOST_NAMES], ())]
+        names = [name for (name,) in rows[:MOST_NAMES]]
+        names += asked_for if isinstance(asked_for, list) else []
         kept += [f"{dimension}={name}" for name in names]
     return kept if bounded else None
 

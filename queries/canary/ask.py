@@ -72,12 +72,10 @@ def compare(
     ``values``: what restricts both, as in :meth:`Catalogue.run`. Raises NotEnoughError
     ``nothing_to_compare`` where an arm has no settled question.
     """
-    values = dict(values)
-    if pair.compare in DIMENSIONS:
-        values["by"] = [pair.compare]
-        # Of thousands of names these two must not be among the others.
-        values[pair.compare] = values.get(pair.compare) or [pair.baseline, pair.candidate]
-    catalogue.pick(connection, FILTERS_OF, values)
+    by = [pair.compare] if pair.compare in DIMENSIONS else []
+    # Of thousands of names these two must not be among the others.
+    arms = {name: values.get(name) or [pair.baseline, pair.candidate] for name in by}
+    catalogue.pick(connection, FILTERS_OF, {**values, **arms, "by": by})
     for name in ("compare", *ARMS):
         set_variable(connection, name, getattr(pair, name))
     set_variable(connection, "settled", utc(now - limits.settle))
