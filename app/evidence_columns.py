@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from elicitation_receipts.consumers.column_messages import messages_from_columns
 from elicitation_receipts.consumers.column_values import bytes_of
 from elicitation_receipts.consumers.rows import columns
+from elicitation_receipts.consumers.warehouse import installed_migrations
 from elicitation_receipts.evidence.source import Item, Run
 from elicitation_receipts.evidence.walk import Fault
 from elicitation_receipts.schemas.chain import LEAF_PREFIX
@@ -25,24 +27,17 @@ _BATCH: Final = 10_000
 _STREAM, _SEQUENCE, _PREVIOUS = map(columns().index, ("stream_id", "sequence", "previous_hash"))
 #: What values that no receipt has lead to.
 _ODD: Final = (TypeError, ValueError, LookupError, OverflowError, pa.ArrowException)
-#: What landing gives columns, and what lists and structs are made of.
-_KINDS: Final = (
-    *(pa.string(), pa.binary(), pa.uuid(), pa.timestamp("us")),
-    *(pa.int32(), pa.int64()),
-)
-
 #: Makes an item of a row: the values of :func:`rows.columns`, leaf hash, and fingerprint.
 ItemOf = Callable[[Sequence[Any]], Item]
 
 
 def read_columns(database: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader | None:
-    """What ``sql`` selects, batch by batch; None where a column has a type landing gives none.
+    """What ``sql`` selects, batch by batch; None where a column has not the type landing gives it.
 
-    Raises ``duckdb.Error``.
+    ``sql``: selects from ``receipts``. Raises ``duckdb.Error``.
     """
-    database.execute("SET arrow_lossless_conversion = true")  # identifiers as 16 bytes
-    reader = database.sql(sql).to_arrow_reader(_BATCH)
-    return reader if all(map(_is_known, reader.schema.types)) else None
+    reader = _reader(database, sql)
+    return reader if reader.schema.types == _landed_types(sql) else None
 
 
 def runs(reader: pa.RecordBatchReader, item_of: ItemOf) -> Iterator[Item | Run]:
@@ -51,12 +46,18 @@ def runs(reader: pa.RecordBatchReader, item_of: ItemOf) -> Iterator[Item | Run]:
         yield from _runs(batch, item_of)
 
 
-def _is_known(kind: pa.DataType) -> bool:
-    if pa.types.is_list(kind):
-        return _is_known(kind.value_type)
-    if pa.types.is_struct(kind):
-        return all(_is_known(part.type) for part in kind)
-    return kind in _KINDS
+def _reader(database: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:
+    database.execute("SET arrow_lossless_conversion = true")  # identifiers as 16 bytes
+    return database.sql(sql).to_arrow_reader(_BATCH)
+
+
+@cache
+def _landed_types(sql: str) -> list[pa.DataType]:
+    """The types of what ``sql`` selects in a database of ours."""
+    with duckdb.connect() as empty:
+        for migration in installed_migrations():
+            empty.execute(migration.sql)
+        return list(_reader(empty, sql).schema.types)
 
 
 def _runs(batch: pa.RecordBatch, item_of: ItemOf) -> Iterator[Item | Run]:

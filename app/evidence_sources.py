@@ -35,6 +35,13 @@ _PAGE: Final = 5_000
 _NO_STREAM: Final = bytes(16)
 _STREAM_AT, _SEQUENCE_AT = map(columns().index, ("stream_id", "sequence"))
 _SELECT: Final = f"SELECT {', '.join((*columns(), 'leaf_hash', 'fingerprint'))} FROM receipts"  # noqa: S608
+#: What a file must have, whatever else is in it, and as which type.
+_PLACES: Final = {
+    "stream_id": ("UUID",),
+    "sequence": ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER"),
+    "leaf_hash": ("BLOB",),
+    "fingerprint": ("BLOB",),
+}
 _IN_ORDER: Final = " ORDER BY stream_id, sequence, landed_at"
 
 
@@ -308,11 +315,23 @@ def open_source(path: Path) -> Iterator[Source]:
             parquet_file.check_whole(database, path)
             # No view: DuckDB takes no parameter in one.
             database.read_parquet(str(path)).create_view("receipts")
+            _check_places(database, path)
             yield TableReceipts(database, f"Parquet file {path.name}")
     elif is_archive(magic):
         yield Bundle(path)
     else:
         yield Dump(path)
+
+
+def _check_places(database: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Where a receipt belongs, and its hash, must be told: the other columns are judged by row."""
+    types = {name: kind for name, kind, *_ in database.execute("DESCRIBE receipts").fetchall()}
+    for name, allowed in _PLACES.items():
+        if types.get(name) not in allowed:
+            raise EvidenceError(
+                "source_malformed",
+                f"{path} must have a column {name} of the type {allowed[0]}; export it again",
+            )
 
 
 @contextmanager

@@ -15,9 +15,11 @@ from elicitation_receipts import evidence_sources
 from elicitation_receipts.consumers.landing import Lander, Warehouse
 from elicitation_receipts.consumers.rows import columns
 from elicitation_receipts.evidence.report import Report
+from elicitation_receipts.evidence.source import Run
 from elicitation_receipts.evidence.store import Evidence
 from elicitation_receipts.evidence.verify import Question, verify
 from elicitation_receipts.evidence_sources import TableReceipts, open_source
+from elicitation_receipts.schemas.errors import EvidenceError
 from elicitation_receipts.schemas.keys import Key
 
 #: One row's is emptied, another has what is in the other stream's.
@@ -111,13 +113,66 @@ def test_a_time_that_python_does_not_know_is_found_both_ways(
     assert len(one_by_one(database).findings) == 2
 
 
-def test_a_parquet_file_of_other_types_is_read_row_by_row(
+def written(database: duckdb.DuckDBPyConnection, path: Path, column: str, value: str) -> Path:
+    """A Parquet file in which ``column`` is something else."""
+    database.execute(
+        f"COPY (SELECT * REPLACE ({value} AS {column}) FROM receipts) TO '{path}' (FORMAT parquet)"
+    )
+    return path
+
+
+def read_both_ways(path: Path) -> Report:
+    with open_source(path) as source:
+        columnwise = verify(source, Question(evidence=Evidence()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(evidence_sources, "has_columns", lambda: False)
+        with open_source(path) as source:
+            assert said(verify(source, Question(evidence=Evidence()))) == said(columnwise)
+    return columnwise
+
+
+def test_a_parquet_file_as_we_write_it_is_read_column_by_column(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = written(database, tmp_path / "receipts.parquet", "tool", "tool")
+    with open_source(path) as source:
+        assert [type(each) for each in source.items()] == [Run, Run]
+    assert not read_both_ways(path).findings
+
+
+def test_a_parquet_file_of_other_times_is_read_row_by_row(
     database: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "receipts.parquet"
-    database.execute(
-        "COPY (SELECT * REPLACE (occurred_at::TIMESTAMP_NS AS occurred_at) FROM receipts)"
-        f" TO '{path}' (FORMAT parquet)"
-    )
-    with open_source(path) as source:
-        assert not verify(source, Question(evidence=Evidence())).findings
+    written(database, path, "occurred_at", "occurred_at::TIMESTAMP_NS")
+    assert not read_both_ways(path).findings
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("receipt_id", "BLOB"),
+        ("previous_hash", "VARCHAR"),
+        ("round", "VARCHAR"),
+        ("policy_id", "BLOB"),
+        ("findings", "VARCHAR"),
+        ("correlation_refs", "INTEGER[]"),
+        ("occurred_at", "VARCHAR"),
+    ],
+)
+def test_a_column_of_another_type_is_found_both_ways(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path, column: str, kind: str
+) -> None:
+    value = f"{column}::{kind}" if kind != "INTEGER[]" else "[1]"
+    path = written(database, tmp_path / "receipts.parquet", column, value)
+    assert {each.field for each in read_both_ways(path).findings} == {column}
+
+
+@pytest.mark.parametrize("column", ["stream_id", "sequence", "leaf_hash", "fingerprint"])
+def test_a_file_that_does_not_tell_where_receipts_belong_is_refused(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path, column: str
+) -> None:
+    path = written(database, tmp_path / "receipts.parquet", column, f"{column}::VARCHAR")
+    with pytest.raises(EvidenceError, match=column) as raised, open_source(path):
+        pass
+    assert raised.value.reason == "source_malformed"
